@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from examples import at_most
 from glyphscope.base.errors import GrammarError
-from glyphscope.grammar import Limits, MatchCancelled, MatchLimit, chars, compile_grammar, match_text
+from glyphscope.grammar import MatchCancelled, MatchLimit, MatchLimits, chars, compile_grammar, match_text
 from glyphscope.grammar.tree import (
     CharClass,
     Grammar,
@@ -149,7 +149,7 @@ def test_states_share_their_past_without_interference():
 )
 def test_long_lists_of_either_recursion_stay_linear(body, char):
     text = char * 100_000
-    state = compile_grammar(made(root=body)).start(Limits(items=0)).feed(text)
+    state = compile_grammar(made(root=body)).start(MatchLimits(items=0)).feed(text)
     assert state.accepted
     assert len(state.active_rules()) <= 200
 
@@ -166,7 +166,7 @@ def test_deep_nesting_needs_no_stack():
 @pytest.mark.slow
 def test_counted_rules_are_counted():
     grammar = made(root=seq("[", repeat(ref("item"), 0, 5_000), "]"), item=seq(DIGIT, optional(seq(","))))
-    start = compile_grammar(grammar).start(Limits(items=0))
+    start = compile_grammar(grammar).start(MatchLimits(items=0))
     assert start.feed("[" + "1," * 5_000 + "]").accepted
     assert start.feed("[" + "1" * 5_001).failed_at == 5_001
     assert start.feed("[" + "1" * 5_000).expected() == ('","', '"]"')
@@ -176,7 +176,7 @@ def test_counted_rules_are_counted():
 def test_too_many_ways_are_an_error():
     grammar = made(root=alt("a", seq(ref("root"), ref("root"))))
     with pytest.raises(MatchLimit, match="too many ways"):
-        compile_grammar(grammar).start(Limits(items=50_000)).feed("a" * 100_000)
+        compile_grammar(grammar).start(MatchLimits(items=50_000)).feed("a" * 100_000)
 
 
 def test_a_long_match_can_be_stopped():

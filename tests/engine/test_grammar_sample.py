@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from examples import at_most
 from glyphscope.base.errors import GrammarError
-from glyphscope.grammar import Limits, MatchLimit, compile_grammar, covering_texts, sample_texts
+from glyphscope.grammar import MatchLimit, MatchLimits, compile_grammar, covering_texts, sample_texts
 from glyphscope.grammar.regular import pattern_node
 from glyphscope.grammar.tree import CharClass, Intersect, TokenMatch, alt, repeat, seq, terminal
 from glyphscope.registry import default_registry
@@ -18,7 +18,7 @@ from grammar_strategies import LETTERS, grammars, language
 @at_most(300)
 @given(grammars, st.integers(0, 5))
 def test_every_sample_is_accepted_and_one_is_shortest(grammar, seed):
-    start = compile_grammar(grammar).start(Limits(items=50_000))
+    start = compile_grammar(grammar).start(MatchLimits(items=50_000))
     if not start.alive:
         with pytest.raises(GrammarError, match="no text"):
             sample_texts(grammar, 3, seed=seed)

@@ -15,7 +15,7 @@ from glyphscope.lessons import (
     LessonProgress,
     NextQuestion,
     ReadingProgress,
-    Watch,
+    WatchPart,
     check_lesson,
     find_lesson,
     grade,
@@ -311,5 +311,5 @@ def test_every_part_knows_its_line():
     lesson = parse(LESSON)
     lines = LESSON.split("\n")
     for part in lesson.parts():
-        if isinstance(part, Watch | Experiment):
+        if isinstance(part, WatchPart | Experiment):
             assert lines[part.line - 2].startswith("```")

@@ -15,9 +15,9 @@ from cli_command import command
 from glyphscope.base.resources import names
 from glyphscope.lessons import (
     Experiment,
-    Note,
+    PresenterNote,
     Question,
-    Watch,
+    WatchPart,
     bundled_lessons,
     check_lesson,
     grade,
@@ -41,12 +41,12 @@ def test_every_lesson_can_be_taken_from_its_first_step_to_its_last(place):
     lesson = check_lesson(place)
     assert lesson.order == int(place.file.split("-")[0]), "the number of the file and `order` are the same"
     assert 3 <= len(lesson.steps) <= 9 and all(step.title and step.shown for step in lesson.steps)
-    assert sum(isinstance(part, Note) for part in lesson.parts()) >= 2
+    assert sum(isinstance(part, PresenterNote) for part in lesson.parts()) >= 2
     changed = {field for part in lesson.experiments for field in part.given}
     assert changed & {"change", "remove", "tools"}, "no experiment changes the tools"
     assert any(type(question).__name__ != "ChoiceQuestion" for question in lesson.questions)
     for part in lesson.parts():
-        if isinstance(part, Watch | Experiment):
+        if isinstance(part, WatchPart | Experiment):
             state = run_state(place.events(part.run))
             assert state.finished is not None and is_of(place.events(part.run), lesson.runs[part.run])
         elif isinstance(part, Question):

@@ -14,7 +14,7 @@ from glyphscope.events import PromptRendered, RunRequest
 from glyphscope.models import ScriptedModel, Vocabulary, cut
 from glyphscope.prompting import (
     ITSELF,
-    Part,
+    MessagePart,
     PartText,
     part_words,
     prompt_costs,
@@ -136,7 +136,7 @@ def test_a_special_token_includes_the_white_space_it_strips():
 
 
 def test_a_token_across_a_border_counts_where_it_ends():
-    spans = list(part_spans("ab☂c", [Part("system", "ab"), Part("user", "☂c")]))
+    spans = list(part_spans("ab☂c", [MessagePart("system", "ab"), MessagePart("user", "☂c")]))
     parts = priced_by_tokens(spans, (0, 1, 1, 0, 1, 1))
     assert [(part.name, part.tokens) for part in parts] == [("system", 3), ("user", 3)]
     parts = priced_by_tokens(spans, (0, 1, 2, 1))
@@ -146,7 +146,7 @@ def test_a_token_across_a_border_counts_where_it_ends():
 @given(st.lists(st.text(max_size=12), max_size=8), st.text(max_size=5), st.text(max_size=5))
 @at_most(60)
 def test_parts_that_the_chat_template_trims_or_changes_leave_no_gap(texts, before, after):
-    pieces = [Part(f"p{n}", text, "line 1") for n, text in enumerate(texts)]
+    pieces = [MessagePart(f"p{n}", text, "line 1") for n, text in enumerate(texts)]
     text = before + "".join(f"<{piece.text.strip()}>" for piece in pieces) + after
     spans = list(part_spans(text, pieces))
     assert "".join(text[span.start : span.end] for span in spans) == text

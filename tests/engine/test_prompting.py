@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from glyphscope.base.errors import PromptError
 from glyphscope.events import NOTATIONS, SHAPES, RunRequest
 from glyphscope.notation import call_document
-from glyphscope.prompting import Part, example_calls, presets, render_messages, signature_pieces
+from glyphscope.prompting import MessagePart, example_calls, presets, render_messages, signature_pieces
 from glyphscope.registry import Tool, ToolRegistry, default_registry, load_registry, make_tool
 
 SEED_PROMPT = """\
@@ -164,7 +164,7 @@ def test_filters_may_change_printed_text_and_the_parts_add_up():
     template += " {% set x %}{{ examples[0] }}{% endset %}{{ x | tojson }}"
     rendered = render(first(1), system=template)
     assert "\x02" not in rendered.messages[0].content
-    assert rendered.parts[0] == Part("system", rendered.messages[0].content)
+    assert rendered.parts[0] == MessagePart("system", rendered.messages[0].content)
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from glyphscope.events import RunRequest, Violation
-from glyphscope.grammar import Limits, State, compile_grammar
+from glyphscope.grammar import MatchLimits, State, compile_grammar
 from glyphscope.notation import is_bare_key, shape_keys, write_value
 from glyphscope.registry import Tool, ToolRegistry, load_registry
 from glyphscope.runs.strategies import expected_answer
@@ -124,7 +124,7 @@ def grammar(title: str, notation: str, shape: str) -> State:
     request = RunRequest(
         prompt="", registry={}, notation=notation, shape=shape, constraint="mask", order="any"
     )
-    return compile_grammar(expected_answer(request).grammar(REGISTRIES[title])).start(Limits())
+    return compile_grammar(expected_answer(request).grammar(REGISTRIES[title])).start(MatchLimits())
 
 
 def properties(tool: Tool) -> list[str]:
@@ -305,7 +305,7 @@ def native_violation(encoding: str, registry: ToolRegistry, text: str) -> Violat
 def native_mask(title: str, encoding: str) -> State:
     options = TurnOptions(order="any", thinking=False)
     return compile_grammar(build_turn_grammar(FORMS[encoding], REGISTRIES[title], options, {})).start(
-        Limits()
+        MatchLimits()
     )
 
 

@@ -8,11 +8,11 @@ from glyphscope.grammar.gbnf import (
     Alternatives,
     AnyCharacter,
     Class,
-    Group,
+    GroupItem,
     Quoted,
     Reference,
     Repetition,
-    Token,
+    TokenItem,
 )
 
 
@@ -29,9 +29,9 @@ def outline(node: Any) -> Any:
             return "."
         case Reference(name=name):
             return f"→{name}"
-        case Token(token=token, negated=negated):
+        case TokenItem(token=token, negated=negated):
             return ("!token" if negated else "token", token)
-        case Group(body=body):
+        case GroupItem(body=body):
             return outline(body)
         case Repetition(item=item, minimum=minimum, maximum=maximum):
             return (outline(item), minimum, maximum)

@@ -33,7 +33,7 @@ class PluginError(GlyphscopeError):
 
 
 @dataclass(frozen=True)
-class Group(Generic[T]):
+class PluginGroup(Generic[T]):
     """The plug-ins with the entry points of one group, by name. Each is a `kind`."""
 
     name: str

@@ -27,7 +27,7 @@ from glyphscope.cli.output import (
 from glyphscope.cli.run_printer import RunView
 from glyphscope.evals.alignment import align, difference_words
 from glyphscope.lessons.checking import check_lesson, record_lesson
-from glyphscope.lessons.lesson import Experiment, Lesson, Note, Prose, Question, Watch
+from glyphscope.lessons.lesson import Experiment, Lesson, PresenterNote, Prose, Question, WatchPart
 from glyphscope.lessons.library import LessonPlace, all_lessons, bundled_lessons, find_lesson
 from glyphscope.lessons.progress import LessonProgress, ReadingProgress
 from glyphscope.lessons.questions import DEFAULT_ASK, Sheet, grade, sheet
@@ -98,13 +98,13 @@ def show(
         print_text()
         print_text(f"{number}. {step.title}", "bold")
         for part in step.parts:
-            if isinstance(part, Prose | Note):
+            if isinstance(part, Prose | PresenterNote):
                 _print_prose(part, notes=notes)
             else:
                 print_text(f"▸ {_part_words(part)}", "blue")
 
 
-def _print_prose(part: Prose | Note, *, notes: bool) -> None:
+def _print_prose(part: Prose | PresenterNote, *, notes: bool) -> None:
     if isinstance(part, Prose):
         console().print(_markdown(part.text))
     elif notes:
@@ -115,9 +115,9 @@ def _markdown(text: str) -> Markdown:
     return Markdown(visible(text, lines=True), hyperlinks=False)
 
 
-def _part_words(part: Watch | Experiment | Question) -> str:
+def _part_words(part: WatchPart | Experiment | Question) -> str:
     match part:
-        case Watch():
+        case WatchPart():
             return f"watch the run {part.run}" + (f": {part.caption}" if part.caption else "")
         case Experiment():
             return f"experiment: {part.title}"
@@ -230,9 +230,9 @@ class _Taking:
         print_text(f"{number + 1} of {len(self._lesson.steps)}  {step.title}", "bold")
         for part in step.parts:
             match part:
-                case Prose() | Note():
+                case Prose() | PresenterNote():
                     _print_prose(part, notes=self._notes)
-                case Watch():
+                case WatchPart():
                     self._run(part.run, part.caption)
                 case Experiment():
                     self._experiment(part)

@@ -9,11 +9,11 @@ import typer
 import typer.main
 from typer.core import TyperGroup
 
-from glyphscope.base.plugins import Group, PluginError
+from glyphscope.base.plugins import PluginError, PluginGroup
 
 Command: TypeAlias = Callable[..., Any]
 
-COMMANDS: Group[Command] = Group("glyphscope.commands", Callable)
+COMMANDS: PluginGroup[Command] = PluginGroup("glyphscope.commands", Callable)
 """Functions for typer, or groups of them (`Typer`). The name is the command's; in a group, that of the group is
 before it, with a dot: `suite.import.promptfoo`."""
 

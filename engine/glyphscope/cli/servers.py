@@ -11,9 +11,9 @@ from collections.abc import Callable
 from functools import wraps
 
 from glyphscope.base.errors import GlyphscopeError
-from glyphscope.base.plugins import Group
+from glyphscope.base.plugins import PluginGroup
 
-SERVERS: Group[Callable[[], None]] = Group("glyphscope.servers", Callable)
+SERVERS: PluginGroup[Callable[[], None]] = PluginGroup("glyphscope.servers", Callable)
 """Functions that serve over MCP, on stdin and stdout until stdin is closed. Their docstring is the command's help. They
 raise GlyphscopeError before they read anything, such as for a package that is not installed."""
 PREFIX = "serve-"

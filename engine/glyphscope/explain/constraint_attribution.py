@@ -22,7 +22,7 @@ from glyphscope.base.errors import GlyphscopeError
 from glyphscope.base.figures import duration
 from glyphscope.base.pointer import follow, to_pointer
 from glyphscope.events import ArgumentOrder, Relaxed, RunRequest, violations_of
-from glyphscope.grammar import Limits, MatchCancelled, MatchLimit, State, compile_grammar
+from glyphscope.grammar import MatchCancelled, MatchLimit, MatchLimits, State, compile_grammar
 from glyphscope.grammar.builder.tools import SCHEMA
 from glyphscope.grammar.match.report import Compiled
 from glyphscope.registry import ToolRegistry
@@ -191,7 +191,7 @@ class Attributor:
     def _start(self, tool: str, pointer: str, before: str, order: ArgumentOrder) -> State | None:
         """The state after `before`, without the constraint at the pointer; None if that cannot be relaxed."""
         grammar = self._grammar(tool, pointer, order)
-        return None if grammar is None else grammar.start(Limits()).feed(before, cancel=self._cancel)
+        return None if grammar is None else grammar.start(MatchLimits()).feed(before, cancel=self._cancel)
 
     def _compile(self, tool: str, pointer: str, order: ArgumentOrder) -> Compiled | None:
         request = msgspec.structs.replace(self._request, order=order)

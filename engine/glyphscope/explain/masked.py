@@ -17,7 +17,7 @@ from glyphscope.base.errors import GlyphscopeError
 from glyphscope.events import Alternative, RunRequest, Token, TokenStep, Violation
 from glyphscope.explain.constraint_attribution import Attributor, is_control_token
 from glyphscope.explain.grammar_origins import rule_origin
-from glyphscope.grammar import Limits, MatchLimit, State, build_value_grammar, compile_grammar
+from glyphscope.grammar import MatchLimit, MatchLimits, State, build_value_grammar, compile_grammar
 from glyphscope.grammar.builder.uncallable import uncallable, without
 from glyphscope.grammar.gbnf import load_gbnf
 from glyphscope.grammar.match.earley import ActiveRule
@@ -107,7 +107,7 @@ class AlternativeReasons:
         Raises GrammarError and PromptError.
         """
         make = self._constraint.grammar
-        return None if make is None else compile_grammar(make()).start(Limits())
+        return None if make is None else compile_grammar(make()).start(MatchLimits())
 
     def of(
         self,

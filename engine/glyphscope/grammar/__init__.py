@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from glyphscope.grammar.generate.example import example_arguments
     from glyphscope.grammar.generate.sample import covering_texts, sample_texts
     from glyphscope.grammar.lark.emit import MaskReader, lark_rules, lark_unenforced, to_lark
-    from glyphscope.grammar.match.earley import Limits, MatchCancelled, MatchLimit, State
+    from glyphscope.grammar.match.earley import MatchCancelled, MatchLimit, MatchLimits, State
     from glyphscope.grammar.match.report import compile_grammar, match_text
     from glyphscope.grammar.match.tokens import TokenTrie, allowed_tokens
     from glyphscope.grammar.packed import pack, unpack

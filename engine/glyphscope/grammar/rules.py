@@ -28,7 +28,7 @@ MAX_NAME = 60  # characters
 _MAX_TRIED = 50  # candidates for the cause of a dead end; each costs a fixed point over all rules
 
 
-class Names:
+class RuleNames:
     """Hands out each name only once."""
 
     def __init__(self, taken: Iterable[str] = ()) -> None:
@@ -50,7 +50,7 @@ class RuleBook:
     def __init__(self, rules: Mapping[str, Rule] | None = None) -> None:
         """Start with these rules, under their names."""
         self.rules = dict(rules or {})
-        self._names = Names(self.rules)
+        self._names = RuleNames(self.rules)
         self._shared: dict[tuple[str, object], str] = {}
         self._inner: dict[tuple[Node, Origin | None], str] = {}
 

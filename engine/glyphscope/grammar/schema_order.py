@@ -16,7 +16,7 @@ class ListedMember(NamedTuple):
     required: bool
 
 
-class Listed(NamedTuple):
+class ListedMembers(NamedTuple):
     """Members, then `low` to `high` free entries. `needs_one`: at least one entry must be present."""
 
     members: Sequence[ListedMember]
@@ -27,7 +27,7 @@ class Listed(NamedTuple):
     needs_one: bool = False
 
 
-def in_order(listed: Listed, inner: Callable[[int, Node], Node]) -> Node:
+def in_order(listed: ListedMembers, inner: Callable[[int, Node], Node]) -> Node:
     """The entries with separators between them; `inner(n, rest)` makes a rule of the rest after the first n members."""
     members, free, separator, low, high, needs_one = listed
     first = next((i for i, member in enumerate(members) if member.required), len(members))
@@ -51,7 +51,7 @@ def in_order(listed: Listed, inner: Callable[[int, Node], Node]) -> Node:
     return alt(*reversed(options))
 
 
-def after_another(listed: Listed) -> Node:
+def after_another(listed: ListedMembers) -> Node:
     """The entries after another entry, each with a separator before it."""
     named = (following(member) for member in listed.members)
     return seq(*named, repeat(seq(listed.separator, listed.free), listed.low, listed.high))

@@ -9,7 +9,7 @@ import msgspec
 
 from glyphscope.base.errors import GlyphscopeError, LessonError, PlacedProblem, StorageError
 from glyphscope.events import AnyEvent, RunFailed, RunFinished, RunRequest, RunStarted
-from glyphscope.lessons.lesson import AnyPart, Experiment, Lesson, Question, Watch
+from glyphscope.lessons.lesson import AnyPart, Experiment, Lesson, Question, WatchPart
 from glyphscope.lessons.library import RUNS, LessonPlace
 from glyphscope.lessons.questions import sheet, stage_of
 from glyphscope.lessons.reading import lesson_error
@@ -76,7 +76,7 @@ def _recording_problems(lesson: Lesson, place: LessonPlace) -> Iterable[PlacedPr
 
 def _try(part: AnyPart, lesson: Lesson, place: LessonPlace) -> None:
     match part:
-        case Watch():
+        case WatchPart():
             _watch(part, place)
         case Experiment():
             stage_of(run_state(place.events(part.run)), "")
@@ -84,7 +84,7 @@ def _try(part: AnyPart, lesson: Lesson, place: LessonPlace) -> None:
             sheet(part, lesson.runs, place.events)
 
 
-def _watch(part: Watch, place: LessonPlace) -> None:
+def _watch(part: WatchPart, place: LessonPlace) -> None:
     state = run_state(place.events(part.run))
     stage = stage_of(state, part.stage)
     count = len(stage.tokens) if part.stage else sum(len(each.tokens) for each in state.stages)

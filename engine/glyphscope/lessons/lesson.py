@@ -19,25 +19,25 @@ from glyphscope.events import RunRequest
 View: TypeAlias = Literal["alternatives", "fields", "tokens"]
 
 
-class Part(msgspec.Struct, frozen=True, kw_only=True):
+class LessonPart(msgspec.Struct, frozen=True, kw_only=True):
     """A part of a step; `line` is its first line in the file, from 1."""
 
     line: int = 0
 
 
-class Prose(Part, frozen=True, kw_only=True):
+class Prose(LessonPart, frozen=True, kw_only=True):
     """Markdown for readers."""
 
     text: str
 
 
-class Note(Part, frozen=True, kw_only=True):
+class PresenterNote(LessonPart, frozen=True, kw_only=True):
     """Markdown for the presenter of the lesson; readers see it only on request."""
 
     text: str
 
 
-class Watch(Part, frozen=True, kw_only=True):
+class WatchPart(LessonPart, frozen=True, kw_only=True):
     """A recorded run to watch: tokens `start` to `stop` (exclusive; None: to the end) of a stage, `pace` per second.
 
     `stage` is empty for all stages in sequence. `token` is the token whose alternatives are shown first.
@@ -53,7 +53,7 @@ class Watch(Part, frozen=True, kw_only=True):
     show: tuple[View, ...] = ("alternatives",)
 
 
-class NextQuestion(Part, frozen=True, kw_only=True):
+class NextQuestion(LessonPart, frozen=True, kw_only=True):
     """Which of these tokens may be next? Asked before `token` of a run's stage; `tokens` are offered in place of the
     recorded alternatives, and then the grammar determines the possible ones.
     """
@@ -67,7 +67,7 @@ class NextQuestion(Part, frozen=True, kw_only=True):
     tokens: tuple[str, ...] = ()
 
 
-class CharacterQuestion(Part, frozen=True, kw_only=True):
+class CharacterQuestion(LessonPart, frozen=True, kw_only=True):
     """Which character decides? In a run's text, or in a `text` judged by the tools and notation of that run."""
 
     run: str = ""
@@ -85,7 +85,7 @@ class Option(msgspec.Struct, frozen=True):
     why: str = ""
 
 
-class ChoiceQuestion(Part, frozen=True, kw_only=True):
+class ChoiceQuestion(LessonPart, frozen=True, kw_only=True):
     """A question with answers written by the author, each with its reason."""
 
     ask: str
@@ -96,7 +96,7 @@ class ChoiceQuestion(Part, frozen=True, kw_only=True):
 Question: TypeAlias = NextQuestion | CharacterQuestion | ChoiceQuestion
 
 
-class Experiment(Part, frozen=True, kw_only=True):
+class Experiment(LessonPart, frozen=True, kw_only=True):
     """A variation of another run, live with a model, otherwise from its recording.
 
     `given` are the changed settings, as in the file; `vary` lists the settings that the reader may change.
@@ -126,10 +126,12 @@ def _json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-AnyPart: TypeAlias = Prose | Note | Watch | NextQuestion | CharacterQuestion | ChoiceQuestion | Experiment
+AnyPart: TypeAlias = (
+    Prose | PresenterNote | WatchPart | NextQuestion | CharacterQuestion | ChoiceQuestion | Experiment
+)
 
 
-class Step(msgspec.Struct, frozen=True, kw_only=True):
+class LessonStep(msgspec.Struct, frozen=True, kw_only=True):
     """A step of a lesson; its parts are shown together."""
 
     title: str
@@ -139,12 +141,12 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def shown(self) -> tuple[AnyPart, ...]:
         """All parts except the presenter's notes."""
-        return tuple(part for part in self.parts if not isinstance(part, Note))
+        return tuple(part for part in self.parts if not isinstance(part, PresenterNote))
 
     @property
     def notes(self) -> str:
         """The presenter's notes as Markdown; empty if there are none."""
-        return "\n\n".join(part.text for part in self.parts if isinstance(part, Note))
+        return "\n\n".join(part.text for part in self.parts if isinstance(part, PresenterNote))
 
 
 class Lesson(msgspec.Struct, frozen=True, kw_only=True):
@@ -155,7 +157,7 @@ class Lesson(msgspec.Struct, frozen=True, kw_only=True):
     order: int
     minutes: int
     about: str
-    steps: tuple[Step, ...]
+    steps: tuple[LessonStep, ...]
     runs: dict[str, RunRequest]
     asked: dict[str, dict[str, object]] = {}
     """The settings of each run in the file, on which the user's experiments are based."""

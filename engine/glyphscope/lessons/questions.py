@@ -15,7 +15,7 @@ from glyphscope.base.figures import percent
 from glyphscope.base.shorten import capitalised
 from glyphscope.events import Alternative, AnyEvent, RunRequest, RunStarted, Violation
 from glyphscope.grammar.gbnf.check import load_gbnf
-from glyphscope.grammar.match.earley import Limits, State
+from glyphscope.grammar.match.earley import MatchLimits, State
 from glyphscope.grammar.match.report import compile_grammar
 from glyphscope.lessons.lesson import CharacterQuestion, ChoiceQuestion, NextQuestion, Question
 from glyphscope.lessons.reading import MAX_TEXT
@@ -212,7 +212,7 @@ class _TokenPosition:
                 grammar = load_gbnf(request.grammar)
             else:
                 grammar = expected_answer(request).grammar(self._registry)
-            self._state = compile_grammar(grammar).start(limits=Limits(items=MAX_ITEMS)).feed(text)
+            self._state = compile_grammar(grammar).start(limits=MatchLimits(items=MAX_ITEMS)).feed(text)
         except GlyphscopeError as error:
             if grammar_needed:
                 raise LessonError(error.message, hint=error.hint) from None

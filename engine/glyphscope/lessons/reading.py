@@ -25,11 +25,11 @@ from glyphscope.lessons.lesson import (
     ChoiceQuestion,
     Experiment,
     Lesson,
+    LessonStep,
     NextQuestion,
-    Note,
+    PresenterNote,
     Prose,
-    Step,
-    Watch,
+    WatchPart,
 )
 from glyphscope.lessons.run_settings import NAMES, VARY, bound_problems, merged, request_of, value_at
 from glyphscope.lessons.tables import (
@@ -169,7 +169,7 @@ class _Reading:
             self._report_at(block, ("minutes",), "minutes is how long the lesson takes, from 1 to 600.")
         return msgspec.convert(table, ready(LessonHead))
 
-    def _step(self, section: Section) -> Step:
+    def _step(self, section: Section) -> LessonStep:
         if section.line > 1 and not section.title:
             self._report("A heading that begins a step has words: they are its title.", section.line, 1)
         characters = sum(len(block.text) for block in section.blocks if block.kind in ("", "note"))
@@ -180,16 +180,16 @@ class _Reading:
                 section.line,
                 1,
             )
-            return Step(title=section.title, parts=(), line=section.line)
+            return LessonStep(title=section.title, parts=(), line=section.line)
         parts = [part for block in section.blocks if (part := self._part(block)) is not None]
-        return Step(title=section.title, parts=tuple(parts), line=section.line)
+        return LessonStep(title=section.title, parts=tuple(parts), line=section.line)
 
     def _part(self, block: Block) -> AnyPart | None:
         match block.kind:
             case "":
                 return Prose(text=block.text, line=block.line)
             case "note":
-                return Note(text=block.text.strip(), line=block.line)
+                return PresenterNote(text=block.text.strip(), line=block.line)
             case "run":
                 return self._run(block)
             case "question":
@@ -201,7 +201,7 @@ class _Reading:
         )
         return None
 
-    def _run(self, block: Block) -> Watch | None:
+    def _run(self, block: Block) -> WatchPart | None:
         table = self._table(block, RunTable)
         if table is None or not self._is_name(block, table["name"]):
             return None
@@ -227,7 +227,7 @@ class _Reading:
             self._report_at(block, ("token",), "Tokens are counted from 0.")
         if not 0.2 <= watch.pace <= 50:
             self._report_at(block, ("pace",), "pace is tokens a second, from 0.2 to 50.")
-        return Watch(
+        return WatchPart(
             run=name, caption=watch.caption, stage=watch.stage, start=watch.start, stop=watch.stop,
             token=watch.token, pace=watch.pace, show=watch.show, line=block.line,
         )  # fmt: skip

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import msgspec
 
 from glyphscope.base.pointer import Path
-from glyphscope.lessons.lesson import CharacterQuestion, NextQuestion, Option, Part, View
+from glyphscope.lessons.lesson import CharacterQuestion, LessonPart, NextQuestion, Option, View
 from glyphscope.lessons.run_settings import LessonRunSettings
 from glyphscope.registry.document import plain
 
@@ -148,7 +148,7 @@ class ExperimentTable(LessonRunSettings, frozen=True, kw_only=True):
     show: tuple[View, ...] = ("alternatives",)
 
 
-def _table(part: type[Part]) -> type[msgspec.Struct]:
+def _table(part: type[LessonPart]) -> type[msgspec.Struct]:
     """The block of a question: the members of its part, except for the line, which is not in the text."""
     members: Iterable[tuple[str, Any] | tuple[str, Any, Any]] = (
         (each.name, each.type) if each.required else (each.name, each.type, each.default)

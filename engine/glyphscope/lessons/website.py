@@ -22,7 +22,7 @@ from glyphscope.base.tokens import token_text
 from glyphscope.base.visible import visible
 from glyphscope.evals.alignment import align, difference_words
 from glyphscope.lessons.checking import check_lesson
-from glyphscope.lessons.lesson import AnyPart, Experiment, Lesson, Note, Prose, Step, Watch
+from glyphscope.lessons.lesson import AnyPart, Experiment, Lesson, LessonStep, PresenterNote, Prose, WatchPart
 from glyphscope.lessons.library import LessonPlace
 from glyphscope.lessons.questions import Sheet, sheet
 from glyphscope.runs import RunState, run_state
@@ -147,14 +147,14 @@ class _Page:
             steps=steps,
         )
 
-    def _step(self, step: Step) -> dict[str, Any]:
+    def _step(self, step: LessonStep) -> dict[str, Any]:
         return {"title": one_line(step.title), "parts": [self._part(part) for part in step.parts]}
 
     def _part(self, part: AnyPart) -> dict[str, Any]:
         match part:
-            case Prose() | Note():
+            case Prose() | PresenterNote():
                 return {"kind": type(part).__name__.lower(), "html": rendered(part.text)}
-            case Watch():
+            case WatchPart():
                 recorded = self._recorded(part.run)
                 self._parts.append(
                     {

@@ -22,6 +22,6 @@ if TYPE_CHECKING:
     from glyphscope.prompting.rendered import spelled, tool_parts
     from glyphscope.prompting.signature import signature_pieces
     from glyphscope.prompting.strategies import render_executor, render_router
-    from glyphscope.prompting.template import Part, PartText, presets, render
+    from glyphscope.prompting.template import MessagePart, PartText, presets, render
 else:
     __getattr__ = interface(__name__)

@@ -11,7 +11,7 @@ import msgspec
 
 from glyphscope.base.structs import ready
 from glyphscope.events import Message, RunRequest, ToolCall
-from glyphscope.prompting.template import Part, WrittenSpan
+from glyphscope.prompting.template import MessagePart, WrittenSpan
 from glyphscope.registry import ToolRegistry
 from glyphscope.turns import TurnForm, TurnTools, read_turn
 
@@ -81,18 +81,20 @@ class WrittenCalls:
 
 def history_turns(
     request: RunRequest, registry: ToolRegistry | None = None
-) -> Iterator[tuple[Message, list[Part]]]:
+) -> Iterator[tuple[Message, list[MessagePart]]]:
     """The messages of earlier turns with their parts, in the order of the text."""
     form = _form(request)
     for number, message in enumerate(request.history, 1):
         of = f"{MESSAGE}{number}"
         parts = []
         if message.reasoning:
-            parts.append(Part(HISTORY, "", of, WrittenReasoning(message.reasoning, f"{of}, reasoning")))
+            parts.append(
+                MessagePart(HISTORY, "", of, WrittenReasoning(message.reasoning, f"{of}, reasoning"))
+            )
         if message.content:
-            parts.append(Part(HISTORY, message.content, of))
+            parts.append(MessagePart(HISTORY, message.content, of))
         if message.tool_calls:
-            calls = Part(HISTORY, "", of, WrittenCalls(message.tool_calls, of, form, registry))
+            calls = MessagePart(HISTORY, "", of, WrittenCalls(message.tool_calls, of, form, registry))
             parts.insert(len(parts) - bool(message.content and form and form.text_after), calls)
         yield message, parts
 

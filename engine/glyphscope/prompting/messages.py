@@ -20,7 +20,7 @@ from glyphscope.notation.shapes import shape_keys
 from glyphscope.notation.write import write_call, write_value
 from glyphscope.prompting.history import history_turns
 from glyphscope.prompting.signature import argument_types, signature_pieces
-from glyphscope.prompting.template import STRATEGIES, Part, PartText, preset, presets, render
+from glyphscope.prompting.template import STRATEGIES, MessagePart, PartText, preset, presets, render
 from glyphscope.registry import Tool, ToolRegistry, to_openai
 from glyphscope.turns.answers import schema_answer
 from glyphscope.turns.own import named_call
@@ -60,7 +60,7 @@ class RenderedMessages:
     """
 
     messages: tuple[Message, ...]
-    parts: tuple[Part, ...]
+    parts: tuple[MessagePart, ...]
     tools: tuple[dict[str, Any], ...] = ()
     begun: str = ""
 
@@ -81,14 +81,14 @@ def render_messages(request: RunRequest, registry: ToolRegistry) -> RenderedMess
     )
 
 
-def system_parts(request: RunRequest, template: str | None, values: Mapping[str, Any]) -> list[Part]:
+def system_parts(request: RunRequest, template: str | None, values: Mapping[str, Any]) -> list[MessagePart]:
     """The request's plain system prompt, then the rendered template. Raises PromptError with the template's line."""
     rendered = [] if template is None else render(template, values, rest="system")
     # chat templates remove the white space, and the text would not be found in the prompt
     plain = request.system_prompt.strip()
     if not plain:
         return rendered
-    return [Part("system", f"{plain}\n\n" if rendered else plain, SYSTEM_PROMPT), *rendered]
+    return [MessagePart("system", f"{plain}\n\n" if rendered else plain, SYSTEM_PROMPT), *rendered]
 
 
 def _native(request: RunRequest, registry: ToolRegistry) -> RenderedMessages:
@@ -106,12 +106,12 @@ def _native(request: RunRequest, registry: ToolRegistry) -> RenderedMessages:
 
 def up_to_prompt(
     request: RunRequest, registry: ToolRegistry | None = None
-) -> tuple[tuple[str | Message, Sequence[Part]], ...]:
+) -> tuple[tuple[str | Message, Sequence[MessagePart]], ...]:
     """The messages of earlier turns, then the user's prompt: every strategy has them after its system message."""
-    return (*history_turns(request, registry), ("user", [Part("user", request.prompt)]))
+    return (*history_turns(request, registry), ("user", [MessagePart("user", request.prompt)]))
 
 
-def compose(*messages: tuple[str | Message, Sequence[Part]]) -> RenderedMessages:
+def compose(*messages: tuple[str | Message, Sequence[MessagePart]]) -> RenderedMessages:
     """Messages with those roles and parts, in order, or the given messages unchanged; empty ones are left out."""
     pieces = [(given, [part for part in parts if part.text or part.locate]) for given, parts in messages]
     return RenderedMessages(

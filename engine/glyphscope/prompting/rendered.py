@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from glyphscope.base.json_values import json_values
 from glyphscope.base.pointer import to_pointer
 from glyphscope.models.interface import Model, Vocabulary
-from glyphscope.prompting.template import Part, add_part
+from glyphscope.prompting.template import MessagePart, add_part
 from glyphscope.registry.places import scan
 
 _BLANKS = b" \t\r\n"
@@ -98,18 +98,18 @@ class _Stretch(NamedTuple):
     of: str
 
 
-def tool_parts(written: str, tools: Sequence[Mapping[str, Any]]) -> list[Part]:
+def tool_parts(written: str, tools: Sequence[Mapping[str, Any]]) -> list[MessagePart]:
     """The parts of `written`. Text that is not JSON of one of the `tools` (OpenAI's functions) has an empty `of`."""
     names = {str(tool.get("name", "")) for tool in tools}
-    parts: list[Part] = []
+    parts: list[MessagePart] = []
     at = 0
     for start, end, value in json_values(written):
         for begin, stop, of in _of_tools(written[start:end], value, names):
             if start + begin > at:
-                add_part(parts, Part(TOOLS, written[at : start + begin]))
-            add_part(parts, Part(TOOLS, written[start + begin : start + stop], of))
+                add_part(parts, MessagePart(TOOLS, written[at : start + begin]))
+            add_part(parts, MessagePart(TOOLS, written[start + begin : start + stop], of))
             at = start + stop
-    add_part(parts, Part(TOOLS, written[at:]))
+    add_part(parts, MessagePart(TOOLS, written[at:]))
     return parts
 
 

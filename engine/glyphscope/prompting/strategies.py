@@ -25,7 +25,7 @@ from glyphscope.prompting.messages import (
     template_values,
     up_to_prompt,
 )
-from glyphscope.prompting.template import STRATEGIES, Part, PartText, presets, render
+from glyphscope.prompting.template import STRATEGIES, MessagePart, PartText, presets, render
 from glyphscope.registry import ToolRegistry
 
 ATTEMPT, REPAIR = "attempt", "repair"
@@ -126,19 +126,19 @@ def render_repair(
     words = render(_template(settings.preset, settings.template), values, rest=REPAIR)
     if text or not asked.messages:
         shown = asked.begun + shorten(text, MAX_SHOWN + 1)
-        more = compose(("assistant", [Part(ATTEMPT, shown)]), ("user", words))
+        more = compose(("assistant", [MessagePart(ATTEMPT, shown)]), ("user", words))
         return replace(asked, messages=(*asked.messages, *more.messages), parts=(*asked.parts, *more.parts))
     *before, last = asked.messages
-    added = [Part(REPAIR, "\n\n"), *words] if words else []
+    added = [MessagePart(REPAIR, "\n\n"), *words] if words else []
     both = Message(last.role, last.content + "".join(part.text for part in added))
     return replace(asked, messages=(*before, both), parts=(*asked.parts, *added))
 
 
-def _turns(asked: Iterable[tuple[str, str]]) -> Iterator[tuple[str, list[Part]]]:
+def _turns(asked: Iterable[tuple[str, str]]) -> Iterator[tuple[str, list[MessagePart]]]:
     """Two messages for each question: the assistant's question, and the answer."""
     for question, answer in asked:
-        yield "assistant", [Part("asked", question)]
-        yield "user", [Part("user", answer)]
+        yield "assistant", [MessagePart("asked", question)]
+        yield "user", [MessagePart("user", answer)]
 
 
 def _tool(name: str) -> dict[str, PartText]:

@@ -78,7 +78,7 @@ class Locate(Protocol):
         """The spans that the chat template writes between these characters, in order; empty if it writes none."""
 
 
-class Part(NamedTuple):
+class MessagePart(NamedTuple):
     """A piece of a message: system, tools, examples or user, and its text; `of` as in `PromptPart`.
 
     With `locate`, the chat template writes it in its own form, or not at all: `text` is empty.
@@ -145,14 +145,14 @@ class _Marks:
         """Words of the template that begin in that line."""
         return "".join(self.own(text, line + n) for n, text in enumerate(_LINES.findall(data)))
 
-    def read(self, marked: str) -> list[Part]:
+    def read(self, marked: str) -> list[MessagePart]:
         """The pieces in order."""
         known = list(self._numbers)
         split = _MARKED.split(marked)  # without a mark, number, text, without a mark, number, text, …
-        parts = [Part(self._rest, split[0])]
+        parts = [MessagePart(self._rest, split[0])]
         for number, text, after in zip(split[1::3], split[2::3], split[3::3]):
             name, of = known[int(number)]
-            parts += [Part(name, text, of), Part(self._rest, after)]
+            parts += [MessagePart(name, text, of), MessagePart(self._rest, after)]
         return [part for part in parts if part.text]
 
     def _marked(self, what: tuple[str, str], text: str) -> str:
@@ -172,7 +172,7 @@ def _compiled(template: str) -> jinja2.Template:
     return _environment().from_string(template)
 
 
-def render(template: str, values: Mapping[str, Any], *, rest: str) -> list[Part]:
+def render(template: str, values: Mapping[str, Any], *, rest: str) -> list[MessagePart]:
     """The parts in order; together they are the rendered text without white space around it.
 
     `rest` names the part of the template's own words. A template that is not bundled is rendered in a process with
@@ -184,23 +184,23 @@ def render(template: str, values: Mapping[str, Any], *, rest: str) -> list[Part]
         parts = limited(None, _plain_parts, template, values, rest)
     except ProcessLimitReached as error:
         raise _error(error.message, 0, values) from None
-    return [Part(*part) for part in parts]
+    return [MessagePart(*part) for part in parts]
 
 
 def _plain_parts(template: str, values: Mapping[str, Any], rest: str) -> list[tuple[str, str, str]]:
     return [part[:3] for part in render_here(template, values, rest)]
 
 
-def render_here(template: str, values: Mapping[str, Any], rest: str) -> list[Part]:
+def render_here(template: str, values: Mapping[str, Any], rest: str) -> list[MessagePart]:
     """As `render`, in this process."""
     plain = _render(_compiled, template, values, MAX_CHARACTERS)
     parts = _marked_parts(template, values, rest)
     if "".join(part.text for part in parts) != plain:
-        parts = [Part(rest, plain)]
+        parts = [MessagePart(rest, plain)]
     return _stripped(_joined(parts, rest))
 
 
-def _marked_parts(template: str, values: Mapping[str, Any], rest: str) -> list[Part]:
+def _marked_parts(template: str, values: Mapping[str, Any], rest: str) -> list[MessagePart]:
     """The marked pieces; empty if the template cannot be rendered with marks."""
     try:
         compiled, numbered = _marking(template, rest)
@@ -284,12 +284,12 @@ def _line(error: Exception) -> int:
     return (lines[-1] if lines else None) or 0
 
 
-def _joined(parts: list[Part], rest: str) -> list[Part]:
+def _joined(parts: list[MessagePart], rest: str) -> list[MessagePart]:
     """Join separators (a dash, a line end) with their neighbours: between two pieces of one part all become one piece.
 
     A separator between two pieces of one tool belongs to the second, which it depends on; otherwise to the first.
     """
-    joined: list[Part] = []
+    joined: list[MessagePart] = []
     at = 0
     while at < len(parts):
         run = at
@@ -299,7 +299,7 @@ def _joined(parts: list[Part], rest: str) -> list[Part]:
         after = parts[run] if run < len(parts) else None
         if before and after and before.name == after.name != rest:
             of = after.of if _root(before.of) == _root(after.of) else before.of
-            add_part(joined, Part(after.name, "".join(part.text for part in parts[at:run]), of))
+            add_part(joined, MessagePart(after.name, "".join(part.text for part in parts[at:run]), of))
         else:
             for part in parts[at:run]:
                 add_part(joined, _blank_of(part, joined, after))
@@ -309,7 +309,7 @@ def _joined(parts: list[Part], rest: str) -> list[Part]:
     return joined
 
 
-def _blank_of(part: Part, joined: list[Part], after: Part | None) -> Part:
+def _blank_of(part: MessagePart, joined: list[MessagePart], after: MessagePart | None) -> MessagePart:
     """An empty line counts with the template's line before it, otherwise with the one after it."""
     if part.text.strip():
         return part
@@ -319,12 +319,12 @@ def _blank_of(part: Part, joined: list[Part], after: Part | None) -> Part:
     return part
 
 
-def add_part(joined: list[Part], part: Part) -> None:
+def add_part(joined: list[MessagePart], part: MessagePart) -> None:
     """Append a part, or its text to the last one if both have the same name and `of`; an empty one is left out."""
     if not part.text:
         return
     if joined and (joined[-1].name, joined[-1].of) == (part.name, part.of):
-        joined[-1] = Part(part.name, joined[-1].text + part.text, part.of)
+        joined[-1] = MessagePart(part.name, joined[-1].text + part.text, part.of)
     else:
         joined.append(part)
 
@@ -334,7 +334,7 @@ def _root(of: str) -> str:
     return "/".join(of.split("/", 2)[:2])
 
 
-def _stripped(parts: list[Part]) -> list[Part]:
+def _stripped(parts: list[MessagePart]) -> list[MessagePart]:
     """The parts without white space around the whole, which chat templates remove."""
     while parts and not parts[0].text.strip():
         parts = parts[1:]

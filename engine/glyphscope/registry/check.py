@@ -20,7 +20,7 @@ from glyphscope.base.shorten import schema_error_words
 from glyphscope.registry.facts import patterns_of
 from glyphscope.registry.keywords import NAMED, ONE, is_unset
 from glyphscope.registry.patterns import bad_schema_pattern
-from glyphscope.registry.references import MAX_SCHEMAS, Place, Places, TooManySchemas, references
+from glyphscope.registry.references import MAX_SCHEMAS, SchemaPlace, SchemaPlaces, TooManySchemas, references
 
 MAX_LEVELS = 256
 """The maximum nesting of schemas: the builders of grammars and validators need one or two stack frames per level."""
@@ -58,7 +58,7 @@ def check_schema(schema: Any) -> list[tuple[Path, str]]:
     if not isinstance(schema, dict | bool):
         return [((), f"A schema is an object, not {_kind(schema)}.")]
     try:
-        places = Places(schema)
+        places = SchemaPlaces(schema)
     except TooManySchemas:
         return [((), f"It has more than {MAX_SCHEMAS:,} schemas in it.")]
     found: list[tuple[Path, str]] = []
@@ -150,7 +150,7 @@ def _patterns(schema: dict[str, Any]) -> Iterator[tuple[Path, str]]:
             yield ("patternProperties", pattern), reason
 
 
-def _references(places: Places, place: Place) -> Iterator[tuple[Path, str]]:
+def _references(places: SchemaPlaces, place: SchemaPlace) -> Iterator[tuple[Path, str]]:
     for keyword, ref in references(place.schema):
         if places.is_remote(place, ref):
             yield (

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from glyphscope.base.pointer import Path, follow_reference, to_fragment
 from glyphscope.registry.document import plain
 from glyphscope.registry.keywords import ANY_TYPE, DRAFT_2020_12, KEYWORDS, SILENT, draft_of, is_unset
-from glyphscope.registry.references import Places, references
+from glyphscope.registry.references import SchemaPlaces, references
 
 _APPLICATORS = ANY_TYPE - {"const", "enum"}
 """Keywords that may exclude null regardless of `type`: `nullable` then becomes an alternative to the whole schema."""
@@ -26,10 +26,10 @@ def normalise(schema: dict[str, Any] | bool) -> dict[str, Any] | bool:
         return root
     draft = draft_of(root)
     identifier = "id" if draft in (3, 4) else "$id"
-    for place in Places(root).all:
+    for place in SchemaPlaces(root).all:
         if isinstance(place.schema, dict):
             _drop_unset(place.schema)
-    places = Places(root)
+    places = SchemaPlaces(root)
     targets = _targets(places)
     nodes = [(place.path, place.schema) for place in places.all if isinstance(place.schema, dict)]
     for path, node in nodes:
@@ -57,7 +57,7 @@ class _Reference(NamedTuple):
     target: dict[str, Any] | bool
 
 
-def _targets(places: Places) -> list[_Reference]:
+def _targets(places: SchemaPlaces) -> list[_Reference]:
     """Every reference of the document that has a target."""
     found = []
     for place in places.all:

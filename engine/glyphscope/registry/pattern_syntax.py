@@ -24,7 +24,7 @@ class UnreadablePattern(PatternError):
     """A regular expression outside of ECMA-262 that engines read differently."""
 
 
-class Span(NamedTuple):
+class CharSpan(NamedTuple):
     """The characters from one code point to another, surrogates included."""
 
     low: int
@@ -41,7 +41,7 @@ class Named(NamedTuple):
 class Chars(NamedTuple):
     """One character of a class. `any_case`: upper and lower case are alike."""
 
-    members: tuple[Span | Named, ...]
+    members: tuple[CharSpan | Named, ...]
     negated: bool = False
     any_case: bool = False
 
@@ -75,28 +75,30 @@ class Group(NamedTuple):
     number: int
 
 
-class Reference(NamedTuple):
+class Backreference(NamedTuple):
     """The text of the group, of which several may have the same name; empty if no group has one."""
 
     groups: tuple[int, ...]
 
 
-class Repetition(NamedTuple):
+class Quantified(NamedTuple):
     body: Tree
     low: int
     high: int | None
     lazy: bool = False
 
 
-class Sequence(NamedTuple):
+class Concatenation(NamedTuple):
     parts: tuple[Tree, ...]
 
 
-class Choice(NamedTuple):
+class Alternation(NamedTuple):
     options: tuple[Tree, ...]
 
 
-Tree: TypeAlias = Chars | Edge | WordEdge | Look | Group | Reference | Repetition | Sequence | Choice
+Tree: TypeAlias = (
+    Chars | Edge | WordEdge | Look | Group | Backreference | Quantified | Concatenation | Alternation
+)
 
 
 @lru_cache(maxsize=1024)
@@ -118,9 +120,9 @@ def is_ecma_262(pattern: str) -> bool:
 def inner(tree: Tree) -> tuple[Tree, ...]:
     """The parts of a tree."""
     match tree:
-        case Sequence(parts) | Choice(parts):
+        case Concatenation(parts) | Alternation(parts):
             return parts
-        case Look() | Group() | Repetition():
+        case Look() | Group() | Quantified():
             return (tree.body,)
     return ()
 
@@ -175,7 +177,7 @@ class _Parser:
         if unknown := next((name for name in self.later if name not in self.names), ""):
             raise UnreadablePattern(f"there is no group {unknown}")
         if _skipped_groups(tree) & {
-            n for each in parts_of(tree) if isinstance(each, Reference) for n in each.groups
+            n for each in parts_of(tree) if isinstance(each, Backreference) for n in each.groups
         }:
             raise UnreadablePattern("it refers back to a group that a repetition may skip")
         return tree
@@ -203,13 +205,13 @@ class _Parser:
         while self._take("|"):
             options.append(self._sequence())
         self.depth -= 1
-        return options[0] if len(options) == 1 else Choice(tuple(options))
+        return options[0] if len(options) == 1 else Alternation(tuple(options))
 
     def _sequence(self) -> Tree:
         parts = []
         while self.at < len(self.text) and not self._peek("|") and not self._peek(")"):
             parts.append(self._quantified(self._atom()))
-        return parts[0] if len(parts) == 1 else Sequence(tuple(parts))
+        return parts[0] if len(parts) == 1 else Concatenation(tuple(parts))
 
     def _quantified(self, atom: Tree) -> Tree:
         bounds = self._bounds()
@@ -225,7 +227,7 @@ class _Parser:
             raise UnreadablePattern("it has a possessive quantifier")
         if self._bounds() is not None:
             raise UnreadablePattern("a quantifier follows another one")
-        return Repetition(atom, low, high, lazy)
+        return Quantified(atom, low, high, lazy)
 
     def _bounds(self) -> tuple[int, int | None] | None:
         for sign, bounds in (("*", (0, None)), ("+", (1, None)), ("?", (0, 1))):
@@ -254,7 +256,7 @@ class _Parser:
         if char in "^$":
             return Edge(char == "^", self.modes.lines)
         if char == ".":
-            return Chars((Span(0, 0x10FFFF) if self.modes.dot_all else Named("."),))
+            return Chars((CharSpan(0, 0x10FFFF) if self.modes.dot_all else Named("."),))
         if char == "\\":
             return self._escape()
         if char == "{" and _QUANTIFIER.match(self.text, self.at - 1):
@@ -264,9 +266,9 @@ class _Parser:
         self._reject_like_quantifier(self.at - 1)
         if char == "]" and self.strange_class:
             raise UnreadablePattern(f"engines read the class {self.strange_class} differently")
-        return self._chars(Span(ord(char), ord(char)))
+        return self._chars(CharSpan(ord(char), ord(char)))
 
-    def _chars(self, *members: Span | Named, negated: bool = False) -> Chars:
+    def _chars(self, *members: CharSpan | Named, negated: bool = False) -> Chars:
         return Chars(members, negated, self.modes.any_case)
 
     def _group(self) -> Tree:
@@ -293,7 +295,9 @@ class _Parser:
             return Group(body, number)
         if body_of in ("(?=", "(?!", "(?<=", "(?<!"):
             return Look(body, behind, body_of.endswith("!"))
-        return Sequence((body,)) if isinstance(body, Edge | WordEdge | Look) else body  # it may be repeated
+        return (
+            Concatenation((body,)) if isinstance(body, Edge | WordEdge | Look) else body
+        )  # it may be repeated
 
     def _named_group(self) -> str | None:
         found = _NAME.match(self.text, self.at)
@@ -320,7 +324,7 @@ class _Parser:
         if _POSIX.match(self.text, self.at):
             raise UnreadablePattern("engines read a class such as [[:alpha:]] differently")
         negated = self._take("^")
-        members: list[Span | Named] = []
+        members: list[CharSpan | Named] = []
         if self._peek("]"):
             self.strange_class = self.text[start : self.at + 1]
         while not self._take("]"):
@@ -333,21 +337,21 @@ class _Parser:
             self.at += 1
             high = self._member()
             if isinstance(low, Named) or isinstance(high, Named):  # all engines that accept it read a hyphen
-                members += [low, Span(0x2D, 0x2D), high]
+                members += [low, CharSpan(0x2D, 0x2D), high]
             elif low.low > high.low and high.low == 0x2D:
                 raise UnreadablePattern("engines read -- in a class differently")
             elif low.low > high.low:
                 raise PatternError("The ends of a range are out of order.")
             else:
-                members.append(Span(low.low, high.low))
+                members.append(CharSpan(low.low, high.low))
         return self._chars(*members, negated=negated)
 
-    def _member(self) -> Span | Named:
+    def _member(self) -> CharSpan | Named:
         char = self._next("A [ is not closed.")
         if char != "\\":
-            return Span(ord(char), ord(char))
+            return CharSpan(ord(char), ord(char))
         if self._take("b"):
-            return Span(8, 8)
+            return CharSpan(8, 8)
         member = self._character_escape()
         if member is None:
             raise self._unknown_escape()
@@ -376,27 +380,27 @@ class _Parser:
             raise self._unknown_escape()
         if self.modes.any_case or self.behind:
             raise UnreadablePattern("it refers back to a group inside a look-behind or ignoring case")
-        return Reference(groups)
+        return Backreference(groups)
 
     def _number_of_groups(self) -> int:
         plain = re.compile(r"\\.|\[(?:\\.|[^\]\\])*\]|\((?:\?P?<(?![=!])|(?!\?))", re.DOTALL)
         return sum(found[0].startswith("(") for found in plain.finditer(self.text))
 
-    def _character_escape(self) -> Span | Named | None:
+    def _character_escape(self) -> CharSpan | Named | None:
         """The characters of an escape, after its backslash; None for other escapes."""
         char = self._next("It ends with a backslash.")
         if char in _SETS:
             return Named(char.lower(), char.isupper())
         if char in _CONTROLS:
-            return Span(_CONTROLS[char], _CONTROLS[char])
+            return CharSpan(_CONTROLS[char], _CONTROLS[char])
         code = self._code(char)
         if code is not None:
-            return Span(code, code)
+            return CharSpan(code, code)
         if char in "pP" and (found := _PROPERTY.match(self.text, self.at)):
             self.at = found.end()
             return Named(found[1], char == "P")
         if not char.isascii() or (not char.isalnum() and char not in "<>"):
-            return Span(ord(char), ord(char))
+            return CharSpan(ord(char), ord(char))
         self.at -= 1
         return None
 
@@ -442,10 +446,10 @@ def _skipped_groups(tree: Tree) -> set[int]:
         each, repeated, optional = waiting.pop()
         if isinstance(each, Group) and optional:
             skipped.add(each.number)
-        if isinstance(each, Repetition):
+        if isinstance(each, Quantified):
             optional = repeated and (optional or each.low == 0)
             repeated = repeated or each.high is None or each.high > 1
-        elif isinstance(each, Choice | Look):
+        elif isinstance(each, Alternation | Look):
             optional = repeated
         waiting += ((part, repeated, optional) for part in inner(each))
     return skipped

@@ -21,7 +21,7 @@ _Pointers: TypeAlias = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Place:
+class TextPlace:
     """A span of text: characters `start` to `end` (exclusive), counted from 0."""
 
     start: int
@@ -47,7 +47,7 @@ class _Container:
         return ("", None) if below is None else (self.pointer + to_pointer((name,)), below)
 
 
-def scan(text: str, pointers: Iterable[str] | None = None) -> Iterator[tuple[str, Place, bool]]:
+def scan(text: str, pointers: Iterable[str] | None = None) -> Iterator[tuple[str, TextPlace, bool]]:
     """Every name (True) and every value (False) of a valid JSON text, with its pointer.
 
     With `pointers`, only these and the values around them.
@@ -67,7 +67,7 @@ def scan(text: str, pointers: Iterable[str] | None = None) -> Iterator[tuple[str
                 break
             stack.pop()
             if top.asked is not None:
-                yield top.pointer, Place(top.start, end), False
+                yield top.pointer, TextPlace(top.start, end), False
         elif mark == "," and top:
             top.index += 1
             top.key = None
@@ -75,14 +75,14 @@ def scan(text: str, pointers: Iterable[str] | None = None) -> Iterator[tuple[str
             top.key = str(json.loads(string, strict=False))
             pointer, asked = top.child()
             if asked is not None:
-                yield pointer, Place(start, end), True
+                yield pointer, TextPlace(start, end), True
         elif string is not None or word is not None:
             pointer, asked = top.child() if top else ("", root)
             if asked is not None:
-                yield pointer, Place(start, end), False
+                yield pointer, TextPlace(start, end), False
 
 
-def find_places(text: str, pointers: Sequence[str]) -> list[Place]:
+def find_places(text: str, pointers: Sequence[str]) -> list[TextPlace]:
     """The place of each pointer's value, or of the nearest value around it that exists.
 
     The last value of a duplicate name counts, as in JSON readers.
@@ -93,7 +93,7 @@ def find_places(text: str, pointers: Sequence[str]) -> list[Place]:
         near = pointer
         while near and near not in found:
             near = near.rpartition("/")[0]
-        places.append(found.get(near, Place(0, 0)))
+        places.append(found.get(near, TextPlace(0, 0)))
     return places
 
 

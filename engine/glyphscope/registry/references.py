@@ -15,7 +15,7 @@ MAX_SCHEMAS = 100_000
 REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 
 
-class Place(NamedTuple):
+class SchemaPlace(NamedTuple):
     """One schema, its place, the base URI of its references, and the number of schemas around it."""
 
     path: Path
@@ -28,7 +28,7 @@ class TooManySchemas(Exception):
     """A document has more than `MAX_SCHEMAS` schemas."""
 
 
-class Places:
+class SchemaPlaces:
     """All schemas of a document, found without recursion, including targets of `$ref` under other keywords."""
 
     def __init__(self, root: dict[str, Any] | bool) -> None:
@@ -38,9 +38,9 @@ class Places:
         self._id = "id" if self.draft in (3, 4) else "$id"
         self._resources: dict[str, Path] = {"": ()}
         self._anchors: dict[tuple[str, str], Path] = {}
-        self.all: list[Place] = []
-        self._by_path: dict[Path, Place] = {}
-        self._visit(Place((), root))
+        self.all: list[SchemaPlace] = []
+        self._by_path: dict[Path, SchemaPlace] = {}
+        self._visit(SchemaPlace((), root))
         done = 0
         while done < len(self.all):  # a target under another keyword may contain further references
             place = self.all[done]
@@ -50,7 +50,7 @@ class Places:
                 if found is not None and found.path not in self._by_path:
                     self._visit(found)
 
-    def _visit(self, start: Place) -> None:
+    def _visit(self, start: SchemaPlace) -> None:
         stack = [start]
         while stack:
             place = stack.pop()
@@ -64,10 +64,12 @@ class Places:
                 raise TooManySchemas
             self._by_path[place.path] = place
             below = place.level + 1
-            inner = [Place((*place.path, *step), item, base, below) for step, item in children(place.schema)]
+            inner = [
+                SchemaPlace((*place.path, *step), item, base, below) for step, item in children(place.schema)
+            ]
             stack.extend(reversed(inner))
 
-    def _name(self, place: Place) -> str:
+    def _name(self, place: SchemaPlace) -> str:
         """Register the identifiers of a schema; returns the base URI of the schemas in it."""
         base = place.base
         if not isinstance(place.schema, dict):
@@ -90,7 +92,7 @@ class Places:
         """The number of schemas with an identifier, including the document."""
         return len(set(self._resources.values()))
 
-    def resolve(self, place: Place, ref: str) -> Place | None:
+    def resolve(self, place: SchemaPlace, ref: str) -> SchemaPlace | None:
         """The target of a reference in `place`; None if it does not exist or is outside the document."""
         target = urldefrag(place.base + ref if ref.startswith("#") else _join(place.base, ref))
         resource = self._resources.get(target.url)
@@ -103,9 +105,9 @@ class Places:
         if found is None or not isinstance(found[1], dict | bool):
             return None
         path = (*resource, *found[0])
-        return self._by_path.get(path) or Place(path, found[1], target.url, len(path))
+        return self._by_path.get(path) or SchemaPlace(path, found[1], target.url, len(path))
 
-    def is_remote(self, place: Place, ref: str) -> bool:
+    def is_remote(self, place: SchemaPlace, ref: str) -> bool:
         """Whether a reference names another document."""
         if ref.startswith("#"):
             return False
@@ -116,8 +118,8 @@ class Places:
         open_, closed = 1, 2
         state: dict[Path, int] = {}
         for start in self.all:
-            stack: list[tuple[Place, Iterator[Place]]] = []
-            entered: Place | None = start
+            stack: list[tuple[SchemaPlace, Iterator[SchemaPlace]]] = []
+            entered: SchemaPlace | None = start
             while entered is not None or stack:
                 if entered is not None:
                     state[entered.path] = open_
@@ -135,7 +137,7 @@ class Places:
                     state[place.path] = closed
                     stack.pop()
 
-    def _in_place(self, place: Place) -> Iterator[Place]:
+    def _in_place(self, place: SchemaPlace) -> Iterator[SchemaPlace]:
         for _, ref in references(place.schema):
             if (target := self.resolve(place, ref)) is not None:
                 yield self._by_path.get(target.path, target)

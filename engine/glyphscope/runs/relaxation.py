@@ -23,7 +23,7 @@ from glyphscope.registry import ToolRegistry
 from glyphscope.registry.facts import implicit
 from glyphscope.registry.keywords import DEFINITIONS, OTHERS, keyword_indices, names_with
 from glyphscope.registry.making import without
-from glyphscope.registry.references import Places, references
+from glyphscope.registry.references import SchemaPlaces, references
 from glyphscope.turns.answers import schema_answer
 
 _RELAXABLE = names_with(lambda keyword: keyword.relaxable)
@@ -193,7 +193,7 @@ class _Finding:
 
     def _is_schema(self, path: Path) -> bool:
         """Whether the path is that of a schema, and not of a map of schemas."""
-        return any(place.path == path for place in Places(self.root).all)
+        return any(place.path == path for place in SchemaPlaces(self.root).all)
 
     def _no_constraint(self, path: Path, value: Any) -> RegistryError:
         if isinstance(value, dict):
@@ -220,7 +220,7 @@ def _refuse_shared(root: dict[str, Any], parts: Parts, where: str) -> None:
 
 def _used_at(root: dict[str, Any], path: Path, keyword: str) -> list[str]:
     """The pointers at which the keyword applies: its own, unless in a definition, and those through references."""
-    places = Places(root)
+    places = SchemaPlaces(root)
     referring: dict[Path, list[Path]] = {}
     for place in places.all:
         for _, reference in references(place.schema):

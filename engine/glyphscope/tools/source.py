@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, NotRequired, Protocol, TypeAlias, TypedDict, Unpack
 
-from glyphscope.base.plugins import Group
+from glyphscope.base.plugins import PluginGroup
 from glyphscope.events import ToolContent
 from glyphscope.registry import Tool
 
@@ -93,4 +93,4 @@ class ToolFunctions(NamedTuple):
     functions: Mapping[str, Callable[..., Answer]]
 
 
-TOOLS: Group[ToolFunctions] = Group("glyphscope.tools", ToolFunctions)
+TOOLS: PluginGroup[ToolFunctions] = PluginGroup("glyphscope.tools", ToolFunctions)

@@ -27,7 +27,7 @@ from glyphscope.turns.probe import IDS, KEYS, NAMES, SAMPLES, VALUES, Probe, Sam
 _OPENING = re.compile(r'[{"]')
 
 
-class Span(NamedTuple):
+class CallSpan(NamedTuple):
     """The span of one call, `start` to `end`: from its name or object to the end of its arguments."""
 
     start: int
@@ -36,7 +36,7 @@ class Span(NamedTuple):
     as_string: bool
 
 
-def find_span(text: str, call: SampleCall) -> Span | None:
+def find_span(text: str, call: SampleCall) -> CallSpan | None:
     """The span of a call in a rendering: a JSON object, or from its name to the end of its arguments."""
     at = text.find(call.name)
     found = _object_span(text, at, call)
@@ -46,19 +46,19 @@ def find_span(text: str, call: SampleCall) -> Span | None:
     for opening in _OPENING.finditer(text, at):
         value, end = _decode(text, opening.start())
         if value == call.arguments:
-            return Span(at, end, None, False)
+            return CallSpan(at, end, None, False)
         if isinstance(value, str) and _decode(value, 0)[0] == call.arguments:
-            return Span(at, end, None, True)
+            return CallSpan(at, end, None, True)
     if last < 0:
         return None
-    return Span(at, last + len(VALUES[0]), None, False)
+    return CallSpan(at, last + len(VALUES[0]), None, False)
 
 
 def _decode(text: str, start: int) -> tuple[Any, int]:
     return read_json(text, start) or (None, start)
 
 
-def _object_span(text: str, name_at: int, call: SampleCall) -> Span | None:
+def _object_span(text: str, name_at: int, call: SampleCall) -> CallSpan | None:
     """The smallest JSON object around the name that is a call, or the object around that if it wraps the call."""
     for start in range(name_at, -1, -1):
         if text[start] != "{":
@@ -67,7 +67,7 @@ def _object_span(text: str, name_at: int, call: SampleCall) -> Span | None:
         if not isinstance(value, dict) or end <= name_at:
             continue
         if set(value) == {call.name}:
-            return Span(start, end, CallObject("", ""), isinstance(value[call.name], str))
+            return CallSpan(start, end, CallObject("", ""), isinstance(value[call.name], str))
         name_key = next((key for key, item in value.items() if item == call.name), "")
         arguments_key = next((key for key, item in value.items() if _is_arguments(item, call)), "")
         if not name_key or not arguments_key:
@@ -76,7 +76,7 @@ def _object_span(text: str, name_at: int, call: SampleCall) -> Span | None:
                        and (item == call.id or str(item).isdigit())), "")  # fmt: skip
         wrapper, start, end = _wrapper(text, start, end, value)
         found = CallObject(name_key, arguments_key, id_key, wrapper)
-        return Span(start, end, found, isinstance(value[arguments_key], str))
+        return CallSpan(start, end, found, isinstance(value[arguments_key], str))
     return None
 
 
@@ -113,7 +113,7 @@ class FoundArguments(NamedTuple):
     cut: int = 0
 
 
-def derive_arguments(probe: Probe, one: str, call: SampleCall, span: Span) -> FoundArguments | None:
+def derive_arguments(probe: Probe, one: str, call: SampleCall, span: CallSpan) -> FoundArguments | None:
     """The form of arguments after a name; None if no rule was found."""
     written = one[span.start : span.end]
     if written.endswith(("}", '"')):
@@ -136,7 +136,7 @@ def _whole(text: str, at: int, arguments: dict[str, Any]) -> bool:
         return False
 
 
-def _parameters(probe: Probe, one: str, two: str, span: Span, call: SampleCall) -> FoundArguments | None:
+def _parameters(probe: Probe, one: str, two: str, span: CallSpan, call: SampleCall) -> FoundArguments | None:
     key_at = two.index(KEYS[0])
     head = two[span.start : key_at]
     value_at = two.index(VALUES[0])
@@ -286,7 +286,7 @@ class _Written(NamedTuple):
     """
 
     text: str
-    span: Span
+    span: CallSpan
     before: str
     after: str
     middle: str | None

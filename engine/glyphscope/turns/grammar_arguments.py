@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from glyphscope.base.errors import GrammarError
 from glyphscope.grammar import chars
-from glyphscope.grammar.builder.context import Entries, NotationEntries, TaggedValue, ToolContext
+from glyphscope.grammar.builder.context import MemberEntries, NotationEntries, TaggedValue, ToolContext
 from glyphscope.grammar.builder.schema import Part, Parts, Place, join, type_of
 from glyphscope.grammar.lexemes import is_possible
 from glyphscope.grammar.notation_syntax import KeyLanguage, NotationSyntax, WhiteSpace, notation_syntax
@@ -84,7 +84,7 @@ def entries_of(
     tools: TurnTools,
     tool: str,
     after: tuple[str, ...],
-) -> Entries | None:
+) -> MemberEntries | None:
     """The form of a call's arguments before the markers `after`; None for a JSON object.
 
     Raises GrammarError for keys that cannot be written.

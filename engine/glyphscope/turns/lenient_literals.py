@@ -51,7 +51,7 @@ class CutOff(Exception):
     """The text ends inside a value of which no part is complete."""
 
 
-class Literal(NamedTuple):
+class ReadValue(NamedTuple):
     """A value and its end. `cut`: the text ended inside it, and `value` is its complete part.
 
     `repeated` is the first key that is written twice in one object, "" for none.
@@ -64,7 +64,7 @@ class Literal(NamedTuple):
     departures: list[Departure]
 
 
-def read_value(text: str, at: int) -> Literal:
+def read_value(text: str, at: int) -> ReadValue:
     """The value at a place in JSON or, as a departure where that is left, another one. Raises NotAValue and CutOff."""
     found = read_json(text, at)
     if found is None:
@@ -76,11 +76,11 @@ def read_value(text: str, at: int) -> Literal:
     value, end = found
     keys = _KEYS.findall(text, at, end)
     if len(keys) == len(set(keys)):
-        return Literal(value, end, False, "", [])
+        return ReadValue(value, end, False, "", [])
     return _Lenient(text, at, max_depth=end).whole()._replace(value=value)
 
 
-def read_literal(text: str, at: int = 0) -> Literal:
+def read_literal(text: str, at: int = 0) -> ReadValue:
     """The value at a place. Raises NotAValue and CutOff."""
     return _Lenient(text, at).whole()
 
@@ -93,7 +93,7 @@ def read_members(
     quote: str = "",
     order: tuple[str, ...] = (),
     types: Callable[[str], ArgumentTypes] | None = None,
-) -> Literal:
+) -> ReadValue:
     """The members from a place on, up to their closing bracket, exclusive; see `LiteralReader`. Raises NotAValue.
 
     Values without a keyword follow `order`.
@@ -124,7 +124,7 @@ class _Lenient(LiteralReader):
         self._unwritten = False  # the member has no key
         self._begun = (0, 0)  # the last member's value: where it begins in the text, and among the events
 
-    def whole(self) -> Literal:
+    def whole(self) -> ReadValue:
         builder = Builder("json")
         if self._closer:
             self._emit(s.OBJECT_OPEN, 0)
@@ -139,7 +139,7 @@ class _Lenient(LiteralReader):
         if key:
             self._departures.append(Departure(place, f"{key!r} is written twice"))
         end = self.place if self.done else len(self._text)
-        return Literal(builder.root[0], end, not self.done, key, self._departures)
+        return ReadValue(builder.root[0], end, not self.done, key, self._departures)
 
     def _depart(self, why: str, expected: str = "") -> None:
         self._departures.append(Departure(self.place, why, expected))
@@ -249,12 +249,12 @@ def _in_json(word: str) -> str:
     return repr(value) if math.isfinite(value) else ""
 
 
-def whole_value(text: str) -> Literal | None:
+def whole_value(text: str) -> ReadValue | None:
     """The value that a text is in any of the notations, without white space around it; None for another text."""
     stripped = text.strip()
     found = read_json(stripped, 0) if stripped else None
     if found is not None and found[1] == len(stripped):
-        return Literal(*found, False, "", [])
+        return ReadValue(*found, False, "", [])
     try:
         read = read_literal(stripped + " ")
     except (NotAValue, CutOff):

@@ -24,7 +24,7 @@ from glyphscope.turns.violations import call_violations
 ReaderKind: TypeAlias = Literal["strict", "lenient", "other"]
 
 
-class ReadCall(msgspec.Struct, frozen=True):
+class FoundCall(msgspec.Struct, frozen=True):
     """A call that a reader finds, and whether it is valid according to its tool's schema."""
 
     name: str
@@ -43,7 +43,7 @@ class Reading(msgspec.Struct, frozen=True):
     reader: str
     kind: ReaderKind
     reads: bool
-    calls: tuple[ReadCall, ...]
+    calls: tuple[FoundCall, ...]
     content: str
     reasoning: str
     complete: bool
@@ -108,7 +108,7 @@ def _read_as(form: TurnForm, text: str, begun: str, tools: TurnTools) -> Turn:
 
 def _reading(reader: str, kind: ReaderKind, turn: Turn, tools: TurnTools, *, takes: bool) -> Reading:
     calls = tuple(
-        ReadCall(call.name, call.arguments, not call_violations(call, tools)) for call in turn.calls
+        FoundCall(call.name, call.arguments, not call_violations(call, tools)) for call in turn.calls
     )
     return Reading(
         reader=reader,
@@ -132,7 +132,7 @@ class Resemblance(msgspec.Struct, frozen=True):
 
     notation: str
     at: int
-    calls: tuple[ReadCall, ...] = ()
+    calls: tuple[FoundCall, ...] = ()
     sources: tuple[str, ...] = ()
 
     @property

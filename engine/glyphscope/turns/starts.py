@@ -36,7 +36,7 @@ class Start:
     text: str = ""
 
 
-class Opening(NamedTuple):
+class CallOpening(NamedTuple):
     """A text with which calls of a form begin; `whole`: the whole opening, not only its last markers."""
 
     text: str
@@ -213,25 +213,25 @@ def _call_starts(call: CallForm) -> list[tuple[str, Start]]:
     return found
 
 
-def starts(form: CallForm) -> list[Opening]:
+def starts(form: CallForm) -> list[CallOpening]:
     """The texts with which calls of a form begin, longest first.
 
     Models omit the first markers: the text after them suffices if it is a marker itself.
     """
-    out: list[Opening] = []
+    out: list[CallOpening] = []
     for opening in form.call_opens:
         whole = form.section_open + opening
         if whole.strip():
-            out.append(Opening(whole, True))
+            out.append(CallOpening(whole, True))
         if form.section_open and _is_marker(opening):
-            out.append(Opening(opening, False))
+            out.append(CallOpening(opening, False))
         parts = tokens(opening)
         for place in range(1, len(parts)):
             rest = "".join(parts[place:])
             if (rest.startswith(("<", "[")) and _is_marker(rest) and parts[place - 1].strip()) or (
                 not parts[place - 1].strip() and rest.startswith("<") and _is_marker(rest)
             ):
-                out.append(Opening(rest, False))
+                out.append(CallOpening(rest, False))
     return sorted(dict.fromkeys(out), key=lambda each: -len(each.text))
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from glyphscope.notation.scalars import ARRAY, OBJECT, STRING
 from glyphscope.registry import ToolRegistry
 from glyphscope.validation.schema import SchemaSet
-from glyphscope.validation.spec import Place, Spec
+from glyphscope.validation.spec import Spec, SpecPlace
 
 _CACHED = 10_000
 
@@ -20,7 +20,7 @@ class ArgumentTypes:
     """The types of one argument: `kinds` are bits of `notation.scalars`; 0 if the schema does not name it."""
 
     kinds: int
-    places: tuple[tuple[Place, ...], ...] = ()
+    places: tuple[tuple[SpecPlace, ...], ...] = ()
     schemas: SchemaSet | None = None
 
     @property

@@ -42,7 +42,7 @@ from glyphscope.turns.validator_markers import (
     strays_of,
     without_bare,
 )
-from glyphscope.turns.validator_one_call import OneCallValidator, Record
+from glyphscope.turns.validator_one_call import CallRecord, OneCallValidator
 from glyphscope.turns.violations import final_calls
 from glyphscope.validation.streaming_validator import JudgedCall, Limits
 
@@ -116,7 +116,7 @@ class FormValidator:
         begun = form.begun.get(state_of(self._thinking), "")
         self._text = TextAhead(-len(begun))
         self._reading = self._read()
-        self._records: list[Record] = []
+        self._records: list[CallRecord] = []
         self._final: tuple[JudgedCall, ...] | None = None  # the calls at the end of the text
         self._out: list[RunEvent] = []  # where events go
         self._mode: Mode = "text"
@@ -484,7 +484,7 @@ class FormValidator:
             self._stop(f"more than {MAX_CALLS} calls", max(at, 0))
             return
         start = max(at, 0)
-        self._records.append(Record(start))
+        self._records.append(CallRecord(start))
         self._out.append(SegmentOpened(kind="call", start=start, call_index=len(self._records) - 1))
 
     def _on_end(self, at: int) -> None:

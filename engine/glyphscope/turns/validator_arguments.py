@@ -197,7 +197,7 @@ class JsonCall(_Value):
             validator.open_arguments()
 
 
-class Members(_Value):
+class MemberArguments(_Value):
     """Arguments as Python keywords or as a dictionary, up to the closing bracket, which is not read."""
 
     def __init__(self, call: CallText) -> None:

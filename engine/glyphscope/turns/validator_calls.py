@@ -20,15 +20,15 @@ from glyphscope.turns.form import CallForm, TurnForm
 from glyphscope.turns.scan import in_words
 from glyphscope.turns.starts import starts
 from glyphscope.turns.tools import TurnTools
-from glyphscope.turns.validator_arguments import CallText, Driver, JsonArguments, JsonCall, Members
-from glyphscope.turns.validator_one_call import OneCallValidator, Record
-from glyphscope.turns.validator_paths import Op, Path, Steps, beginning_of, expected, ops_of
+from glyphscope.turns.validator_arguments import CallText, Driver, JsonArguments, JsonCall, MemberArguments
+from glyphscope.turns.validator_one_call import CallRecord, OneCallValidator
+from glyphscope.turns.validator_paths import Op, Path, PathSteps, beginning_of, expected, ops_of
 from glyphscope.turns.validator_tagged import Parameter
 from glyphscope.validation.streaming_validator import Limits
 
 _NO_CALL = ("UNKNOWN_TOOL", "MISSING_TOOL", "SYNTAX")
 """Violations that show that an apparent call in a text is not a call."""
-_DRIVERS = {"json": JsonArguments, "tagged": Parameter, "pythonic": Members, "dict": Members}
+_DRIVERS = {"json": JsonArguments, "tagged": Parameter, "pythonic": MemberArguments, "dict": MemberArguments}
 """The drivers of arguments, by encoding."""
 _NAME_AHEAD, _NAME_READ = -1, -2
 """In place of the character at which the name began: it has not begun, or it is complete."""
@@ -63,7 +63,7 @@ class Calls:
         tools: TurnTools,
         names: tuple[str, ...],
         limits: Limits,
-        records: list[Record],
+        records: list[CallRecord],
         new_validator: Callable[[CallForm], OneCallValidator],
         room: int | None,
     ) -> None:
@@ -79,7 +79,7 @@ class Calls:
         self.out: list[RunEvent] = []
         self.token = -1
         self._tools, self._limits, self._new_validator, self._room = tools, limits, new_validator, room
-        self._steps = Steps(names, tools.names)
+        self._steps = PathSteps(names, tools.names)
         self.at = at
         self._records, self.earlier = records, len(records)
         self._paths: list[Path] = []

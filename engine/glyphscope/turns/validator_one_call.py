@@ -175,7 +175,7 @@ class OneCallValidator(CallValidator):
 
 
 @dataclass
-class Record:
+class CallRecord:
     """A call while it is read, at characters `start` to `end` (exclusive; -1 while it is open)."""
 
     start: int

@@ -83,7 +83,7 @@ def ops_of(form: CallForm, opening: str | None = None) -> tuple[Op, ...]:
     return (*out, Op("end"))
 
 
-class Steps:
+class PathSteps:
     """Advances paths by one character. `names` are the allowed tools, `known` all tools."""
 
     def __init__(self, names: tuple[str, ...], known: frozenset[str]) -> None:

@@ -15,8 +15,8 @@ from glyphscope.validation import members
 from glyphscope.validation.candidates import ANY_SCHEMA, Candidate, anything
 from glyphscope.validation.levels import ObjectLevel
 from glyphscope.validation.reasons import LocatedReason, Reason
-from glyphscope.validation.spec import Place, Spec
-from glyphscope.validation.tools import CallableTool, Tools
+from glyphscope.validation.spec import Spec, SpecPlace
+from glyphscope.validation.tools import CallableTool, CallableTools
 
 MAX_TOOLS_AT_ONCE = 64
 """With more allowed tools, arguments that come before the tool's name are judged only when the name is complete."""
@@ -41,7 +41,7 @@ class CallLevel(ObjectLevel):
 
     __slots__ = ("_choice_open", "_keys", "_notation", "_tools", "named", "naming", "tool")
 
-    def __init__(self, tools: Tools, keys: CallKeys, notation: Notation) -> None:
+    def __init__(self, tools: CallableTools, keys: CallKeys, notation: Notation) -> None:
         super().__init__(anything(), "", None)
         self.records = not keys.relative
         self.end_words = "the end of the call"
@@ -125,7 +125,7 @@ class CallLevel(ObjectLevel):
 
     # values
 
-    def places(self, of: Candidate) -> tuple[Place, ...]:
+    def places(self, of: Candidate) -> tuple[SpecPlace, ...]:
         return (of.schemas.top,) if self.key == self._keys.arguments else super().places(of)
 
     def value_candidates(self) -> list[Candidate]:

@@ -11,7 +11,7 @@ from glyphscope.validation import literals
 from glyphscope.validation.literals import ScalarPrefix
 from glyphscope.validation.reasons import AS_DECIMAL, Reason, kinds_in_words, must_be
 from glyphscope.validation.schema import SchemaSet
-from glyphscope.validation.spec import ANYTHING, Deferred, Place, Spec
+from glyphscope.validation.spec import ANYTHING, Deferred, Spec, SpecPlace
 from glyphscope.validation.strings import StringCheck
 from glyphscope.validation.tools import CallableTool
 
@@ -32,9 +32,9 @@ class Candidate:
         self.spec = spec
         self.parent = parent
         self.tool = tool
-        self._inside: dict[tuple[Place, ...], list[Candidate]] = {}
+        self._inside: dict[tuple[SpecPlace, ...], list[Candidate]] = {}
 
-    def inside(self, places: tuple[Place, ...]) -> list[Candidate]:
+    def inside(self, places: tuple[SpecPlace, ...]) -> list[Candidate]:
         """The alternatives of a member or item that must satisfy these places, the same list each time."""
         found = self._inside.get(places)
         if found is None:

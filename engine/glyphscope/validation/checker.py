@@ -18,7 +18,7 @@ from glyphscope.grammar.regular import pattern
 from glyphscope.grammar.regular.formats import FORMATS, meets_condition, written_format
 from glyphscope.grammar.regular.regex import unreadable
 from glyphscope.registry.facts import patterns_of
-from glyphscope.registry.references import Places
+from glyphscope.registry.references import SchemaPlaces
 
 
 def _format_checker() -> jsonschema.FormatChecker:
@@ -46,7 +46,7 @@ class Unchecked(NamedTuple):
 
 def unchecked(schema: Any) -> Iterator[Unchecked]:
     """The constraints of a schema that have no meaning on which engines agree, or no known rules."""
-    for place in Places(schema).all:
+    for place in SchemaPlaces(schema).all:
         keywords = place.schema if isinstance(place.schema, dict) else {}
         patterns = {
             (*place.path, "patternProperties", name): name for name in keywords.get("patternProperties", ())

@@ -9,14 +9,14 @@ import msgspec
 from glyphscope.events import FieldChanged, FieldClosed, FieldOpened, Status
 
 
-class Field(msgspec.Struct):
+class RecordedField(msgspec.Struct):
     """A member: the characters `start` to `end` (exclusive) are its value so far. `parent` is the member around it."""
 
     path: str  # a JSON Pointer
     start: int
     end: int
     status: Status
-    parent: Field | None
+    parent: RecordedField | None
 
 
 class FieldRecorder:
@@ -25,11 +25,11 @@ class FieldRecorder:
     __slots__ = ("innermost", "recorded")
 
     def __init__(self) -> None:
-        self.recorded: list[Field] = []
-        self.innermost: Field | None = None
+        self.recorded: list[RecordedField] = []
+        self.innermost: RecordedField | None = None
 
     def open(self, path: str, start: int) -> FieldOpened:
-        self.innermost = field = Field(path, start, start, "open", self.innermost)
+        self.innermost = field = RecordedField(path, start, start, "open", self.innermost)
         self.recorded.append(field)
         return FieldOpened(path=path, start=start)
 

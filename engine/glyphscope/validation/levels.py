@@ -13,9 +13,9 @@ from glyphscope.events import Violation
 from glyphscope.grammar.checking import identity
 from glyphscope.validation import members
 from glyphscope.validation.candidates import Candidate, most_specific, parents, unjudged
-from glyphscope.validation.fields import Field
+from glyphscope.validation.fields import RecordedField
 from glyphscope.validation.reasons import Reason
-from glyphscope.validation.spec import ANYTHING, Place, Spec
+from glyphscope.validation.spec import ANYTHING, Spec, SpecPlace
 
 
 class Level:
@@ -24,7 +24,7 @@ class Level:
     __slots__ = ("candidates", "end_words", "field", "narrowed", "path")
     value: Any  # the complete members or items
 
-    def __init__(self, candidates: list[Candidate], path: str, field: Field | None) -> None:
+    def __init__(self, candidates: list[Candidate], path: str, field: RecordedField | None) -> None:
         self.candidates = candidates
         self.path = path
         self.field = field
@@ -35,7 +35,7 @@ class Level:
         """The candidates of the member or item that begins; empty if no further item is allowed."""
         raise NotImplementedError
 
-    def places(self, of: Candidate) -> tuple[Place, ...]:
+    def places(self, of: Candidate) -> tuple[SpecPlace, ...]:
         """The places of the member or item that is being written, in one alternative."""
         raise NotImplementedError
 
@@ -89,7 +89,7 @@ class ArrayLevel(Level):
 
     __slots__ = ("_items", "_unique", "value")
 
-    def __init__(self, candidates: list[Candidate], path: str, field: Field | None) -> None:
+    def __init__(self, candidates: list[Candidate], path: str, field: RecordedField | None) -> None:
         super().__init__(candidates, path, field)
         self.value: list[Any] = []
         self._unique = any(c.spec.unique_rule for c in candidates)
@@ -101,7 +101,7 @@ class ArrayLevel(Level):
             [c.inside(found) for c in self.candidates if (found := c.spec.item(index)) is not None]
         )
 
-    def places(self, of: Candidate) -> tuple[Place, ...]:
+    def places(self, of: Candidate) -> tuple[SpecPlace, ...]:
         return of.spec.item(len(self.value)) or ()
 
     def too_many(self) -> Reason:
@@ -153,7 +153,7 @@ class ObjectLevel(Level):
         "records", "repeated", "used", "value",
     )  # fmt: skip
 
-    def __init__(self, candidates: list[Candidate], path: str, field: Field | None) -> None:
+    def __init__(self, candidates: list[Candidate], path: str, field: RecordedField | None) -> None:
         super().__init__(candidates, path, field)
         self.value: dict[str, Any] = {}
         self.records = True
@@ -256,7 +256,7 @@ class ObjectLevel(Level):
 
     # the member
 
-    def places(self, of: Candidate) -> tuple[Place, ...]:
+    def places(self, of: Candidate) -> tuple[SpecPlace, ...]:
         return of.spec.member(self.key) or ()
 
     def value_candidates(self) -> list[Candidate]:

@@ -10,7 +10,7 @@ from glyphscope.notation.scalars import STRING, is_bare_key
 from glyphscope.validation.candidates import Candidate
 from glyphscope.validation.reasons import Reason
 from glyphscope.validation.schema import SchemaSet
-from glyphscope.validation.spec import Place, Spec
+from glyphscope.validation.spec import Spec, SpecPlace
 from glyphscope.validation.strings import StringCheck
 
 _MAX_JUDGED_PREFIX = 512
@@ -65,7 +65,7 @@ def can_begin_unlisted(schemas: SchemaSet, spec: Spec, prefix: str) -> bool:
     return spec.open_names or any(_pattern_can_begin(source, prefix) for source in spec.name_patterns)
 
 
-def _name_can_begin(schemas: SchemaSet, place: Place, prefix: str) -> bool:
+def _name_can_begin(schemas: SchemaSet, place: SpecPlace, prefix: str) -> bool:
     return any(
         StringCheck(spec).feed(prefix) == len(prefix)
         for spec in schemas.specs((place,))

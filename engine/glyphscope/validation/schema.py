@@ -37,7 +37,15 @@ from glyphscope.registry.facts import (
 from glyphscope.registry.keywords import CHOICES, COMBINATIONS, KEYWORDS, companions
 from glyphscope.validation.checker import Checker
 from glyphscope.validation.numbers import is_empty
-from glyphscope.validation.spec import ANYTHING, ArrayPart, Deferred, ObjectPart, Place, Spec, StringPattern
+from glyphscope.validation.spec import (
+    ANYTHING,
+    ArrayPart,
+    Deferred,
+    ObjectPart,
+    Spec,
+    SpecPlace,
+    StringPattern,
+)
 
 _MAX_ALTERNATIVES = 128
 """If a place has more alternatives, they are not expanded; their keyword is judged at the value's end."""
@@ -55,7 +63,7 @@ _LATE = tuple(keyword for keyword in KEYWORDS.values() if keyword.late)
 class _Branch(NamedTuple):
     """A conjunction: the schemas that apply together, and their keywords that are judged at the value's end."""
 
-    places: tuple[Place, ...] = ()
+    places: tuple[SpecPlace, ...] = ()
     deferred: tuple[Deferred, ...] = ()
 
     def joined(self, other: _Branch) -> _Branch:
@@ -65,7 +73,7 @@ class _Branch(NamedTuple):
         return _Branch(tuple(places), tuple(deferred.values()))
 
 
-class Names(NamedTuple):
+class MemberNames(NamedTuple):
     """The names that an alternative lists for members, and whether members may have others."""
 
     listed: tuple[str, ...]
@@ -79,23 +87,23 @@ class SchemaSet:
         self.root = root
         self.checker = Checker(root)
         self._closed = closed
-        self._places: dict[tuple[int, str], Place] = {}
-        self._specs: dict[tuple[Place, ...], tuple[Spec, ...]] = {}
-        self._names: dict[Spec, Names] = {}
-        self._known: dict[Place, list[_Branch]] = {}  # the alternatives of places
-        self._deferred: dict[Place, tuple[Deferred, ...]] = {}
-        self._listings: set[Place] = set()  # the lists of values made of choices
+        self._places: dict[tuple[int, str], SpecPlace] = {}
+        self._specs: dict[tuple[SpecPlace, ...], tuple[Spec, ...]] = {}
+        self._names: dict[Spec, MemberNames] = {}
+        self._known: dict[SpecPlace, list[_Branch]] = {}  # the alternatives of places
+        self._deferred: dict[SpecPlace, tuple[Deferred, ...]] = {}
+        self._listings: set[SpecPlace] = set()  # the lists of values made of choices
         self._cuts = 0  # of references to themselves; alternatives with one depend on the way to them
         self.top = self.place(root, "")
 
-    def place(self, schema: Any, pointer: str) -> Place:
-        """The Place of a schema at a pointer, the same object each time."""
+    def place(self, schema: Any, pointer: str) -> SpecPlace:
+        """The SpecPlace of a schema at a pointer, the same object each time."""
         key = (id(schema), pointer)
         if key not in self._places:
-            self._places[key] = Place(schema, pointer)
+            self._places[key] = SpecPlace(schema, pointer)
         return self._places[key]
 
-    def specs(self, places: tuple[Place, ...]) -> tuple[Spec, ...]:
+    def specs(self, places: tuple[SpecPlace, ...]) -> tuple[Spec, ...]:
         """The alternatives for a value that must satisfy all `places`; none if no value can."""
         if not places:
             return (ANYTHING,)
@@ -113,7 +121,7 @@ class SchemaSet:
             )
         return specs
 
-    def names(self, spec: Spec) -> Names:
+    def names(self, spec: Spec) -> MemberNames:
         """The names of members under `propertyNames`; a schema of names that enumerates them leaves no others."""
         found = self._names.get(spec)
         if found is None:
@@ -124,7 +132,7 @@ class SchemaSet:
                     known = tuple(dict.fromkeys(name for some in strings for name in some or ()))
                     others = False
             allowed = (name for name in known if self.name_allowed(spec, name))
-            found = self._names[spec] = Names(
+            found = self._names[spec] = MemberNames(
                 tuple(name for name in allowed if spec.member(name) is not None), others
             )
         return found
@@ -161,7 +169,7 @@ class SchemaSet:
 
     # alternatives
 
-    def _branches(self, place: Place, above: frozenset[Place]) -> list[_Branch]:
+    def _branches(self, place: SpecPlace, above: frozenset[SpecPlace]) -> list[_Branch]:
         """The alternatives of a place; `above` are the places that lead to it and apply to the same value."""
         schema, pointer = place.schema, place.pointer
         if place in above:  # a reference to itself that consumes nothing: only jsonschema can decide it
@@ -175,7 +183,7 @@ class SchemaSet:
             self._known[place] = branches
         return branches
 
-    def _expanded(self, place: Place, above: frozenset[Place]) -> list[_Branch]:
+    def _expanded(self, place: SpecPlace, above: frozenset[SpecPlace]) -> list[_Branch]:
         together = applied(self.root, place)
         places = tuple(self.place(at.schema, at.pointer) for at in together if at.schema is not True)
         if any(part.schema is False for part in places):
@@ -191,7 +199,7 @@ class SchemaSet:
         return branches
 
     def _spread(
-        self, branches: list[_Branch], keyword: str, place: Place, above: frozenset[Place]
+        self, branches: list[_Branch], keyword: str, place: SpecPlace, above: frozenset[SpecPlace]
     ) -> list[_Branch]:
         """The branches with each alternative of `anyOf` or `oneOf`."""
         options = place.schema[keyword]
@@ -210,16 +218,16 @@ class SchemaSet:
             union = [branch._replace(deferred=(*branch.deferred, exactly_one)) for branch in union]
         return self._product(branches, union, {keyword: options}, place)
 
-    def _with_listed(self, branch: _Branch, place: Place, keyword: str, listed: list[Any]) -> _Branch:
+    def _with_listed(self, branch: _Branch, place: SpecPlace, keyword: str, listed: list[Any]) -> _Branch:
         """The branch with a list of values for a choice of its place that only lists them."""
         rest = {key: value for key, value in place.schema.items() if key != keyword}
-        without = Place(rest, place.pointer)
+        without = SpecPlace(rest, place.pointer)
         places = tuple(without if p.pointer == place.pointer else p for p in branch.places)
-        values = Place({"enum": listed}, f"{place.pointer}/{keyword}")
+        values = SpecPlace({"enum": listed}, f"{place.pointer}/{keyword}")
         self._listings.add(values)
         return branch._replace(places=(*places, values))
 
-    def _conditional(self, place: Place, above: frozenset[Place]) -> list[_Branch]:
+    def _conditional(self, place: SpecPlace, above: frozenset[SpecPlace]) -> list[_Branch]:
         """`if` and `then`, or `else` without `if`; the latter is judged at the value's end."""
         schema, pointer = place.schema, place.pointer
         condition = self.place(schema["if"], f"{pointer}/if")
@@ -233,7 +241,7 @@ class SchemaSet:
         return yes + no
 
     def _product(
-        self, left: list[_Branch], right: list[_Branch], fragment: Any, place: Place
+        self, left: list[_Branch], right: list[_Branch], fragment: Any, place: SpecPlace
     ) -> list[_Branch]:
         """Each of `left` with each of `right`; if too many, `left` with `fragment`, the source of `right`, deferred."""
         if len(left) * len(right) <= _MAX_ALTERNATIVES:
@@ -241,7 +249,7 @@ class SchemaSet:
         late = Deferred(fragment, place.pointer, "CONSTRAINT_OTHER", "fits none of its alternatives")
         return [branch._replace(deferred=(*branch.deferred, late)) for branch in left]
 
-    def _late(self, place: Place) -> tuple[Deferred, ...]:
+    def _late(self, place: SpecPlace) -> tuple[Deferred, ...]:
         """The keywords of a place that are judged at the value's end, the same objects each time."""
         if place not in self._deferred:
             self._deferred[place] = tuple(_deferred(place))
@@ -291,13 +299,13 @@ class SchemaSet:
             self.checker.valid(value, deferred.fragment) for deferred in branch.deferred
         )
 
-    def _inner(self, places: Iterable[Place], keyword: str) -> Iterable[Place]:
+    def _inner(self, places: Iterable[SpecPlace], keyword: str) -> Iterable[SpecPlace]:
         """The schemas that the keyword has in these places."""
         for place in places:
             if keyword in place.schema:
                 yield self.place(place.schema[keyword], f"{place.pointer}/{keyword}")
 
-    def _objects(self, place: Place) -> Iterable[ObjectPart]:
+    def _objects(self, place: SpecPlace) -> Iterable[ObjectPart]:
         schema, pointer = place.schema, place.pointer
         named = {
             keyword: {
@@ -314,7 +322,7 @@ class SchemaSet:
         if (forbidden := forbidden_key(schema.get("not"))) is not None:
             yield ObjectPart({forbidden: self.place(False, f"{pointer}/not")}, (), None, False, pointer)
 
-    def _arrays(self, place: Place) -> Iterable[ArrayPart]:
+    def _arrays(self, place: SpecPlace) -> Iterable[ArrayPart]:
         schema, pointer = place.schema, place.pointer
         prefix = tuple(
             self.place(inner, f"{pointer}/prefixItems/{index}")
@@ -325,7 +333,7 @@ class SchemaSet:
             yield ArrayPart(prefix, items, pointer)
 
 
-def _deferred(place: Place) -> Iterable[Deferred]:
+def _deferred(place: SpecPlace) -> Iterable[Deferred]:
     schema = place.schema
     for keyword in _LATE:
         if keyword.name in schema:
@@ -360,7 +368,7 @@ def _kinds_of_value(value: Any) -> int:
     return ARRAY if isinstance(value, list) else OBJECT
 
 
-def _patterns(place: Place) -> Iterable[StringPattern]:
+def _patterns(place: SpecPlace) -> Iterable[StringPattern]:
     schema, pointer = place.schema, place.pointer
     for keyword, source in patterns_of(schema):
         if not unreadable(source):

@@ -18,7 +18,7 @@ from glyphscope.notation.scalars import ANY_KIND, NUMBER, SCALAR, STRING
 from glyphscope.registry.facts import ANY_COUNT, EVERY_NUMBER, Count, Range
 
 
-class Place:
+class SpecPlace:
     """A schema with its JSON Pointer. Places are interned: the same place is the same object."""
 
     __slots__ = ("pointer", "schema")
@@ -50,9 +50,9 @@ class StringPattern(NamedTuple):
 class ObjectPart:
     """The constraints of one schema object, at `pointer`, on members."""
 
-    properties: dict[str, Place]
-    patterns: tuple[tuple[str, Place], ...]
-    additional: Place | None  # None: other members are not constrained
+    properties: dict[str, SpecPlace]
+    patterns: tuple[tuple[str, SpecPlace], ...]
+    additional: SpecPlace | None  # None: other members are not constrained
     unevaluated: bool  # `unevaluatedProperties` is present and does not simply forbid them
     pointer: str
 
@@ -61,8 +61,8 @@ class ObjectPart:
 class ArrayPart:
     """The constraints of one schema object, at `pointer`, on items."""
 
-    prefix: tuple[Place, ...]
-    items: Place | None  # None: the items after the prefix are not constrained
+    prefix: tuple[SpecPlace, ...]
+    items: SpecPlace | None  # None: the items after the prefix are not constrained
     pointer: str
 
 
@@ -83,7 +83,7 @@ class Spec:
     objects: tuple[ObjectPart, ...] = ()
     required: dict[str, str] = field(default_factory=dict)  # a member's name to its rule
     members: Count = ANY_COUNT
-    member_names: tuple[Place, ...] = ()  # schemas of the names themselves (`propertyNames`)
+    member_names: tuple[SpecPlace, ...] = ()  # schemas of the names themselves (`propertyNames`)
     closed: bool = False  # the registry rejects top-level arguments that no keyword names
     # arrays
     arrays: tuple[ArrayPart, ...] = ()
@@ -91,7 +91,7 @@ class Spec:
     unique_rule: str = ""
     # of any kind
     deferred: tuple[Deferred, ...] = ()
-    _members: dict[str, tuple[Place, ...] | None] = field(default_factory=dict)  # cache of `member`
+    _members: dict[str, tuple[SpecPlace, ...] | None] = field(default_factory=dict)  # cache of `member`
 
     @cached_property
     def free(self) -> int:
@@ -118,7 +118,7 @@ class Spec:
 
     # objects
 
-    def member(self, key: str) -> tuple[Place, ...] | None:
+    def member(self, key: str) -> tuple[SpecPlace, ...] | None:
         """The places that the value under `key` must satisfy, or None if such a member is not allowed."""
         if key not in self._named and not self._matched:
             return self._additional
@@ -139,13 +139,13 @@ class Spec:
         return any(part.patterns for part in self.objects)
 
     @cached_property
-    def _additional(self) -> tuple[Place, ...] | None:
+    def _additional(self) -> tuple[SpecPlace, ...] | None:
         """The places of a member that no keyword names or matches."""
         places = tuple(part.additional for part in self.objects if part.additional is not None)
         return places if self.open_names else None
 
-    def _find_member(self, key: str) -> tuple[Place, ...] | None:
-        places: list[Place] = []
+    def _find_member(self, key: str) -> tuple[SpecPlace, ...] | None:
+        places: list[SpecPlace] = []
         named, open_to_all = key in self.required, False
         for part in self.objects:
             mine = [part.properties[key]] if key in part.properties else []
@@ -198,19 +198,19 @@ class Spec:
 
     # arrays
 
-    def item(self, index: int) -> tuple[Place, ...] | None:
+    def item(self, index: int) -> tuple[SpecPlace, ...] | None:
         """The places that item `index` must satisfy, or None if such an item is not allowed."""
         if self.items.most is not None and index >= self.items.most:
             return None
         return self._items[min(index, len(self._items) - 1)]
 
     @cached_property
-    def _items(self) -> tuple[tuple[Place, ...] | None, ...]:
+    def _items(self) -> tuple[tuple[SpecPlace, ...] | None, ...]:
         """The places of each item in a prefix, then those of every further item."""
         longest = max((len(part.prefix) for part in self.arrays), default=0)
         return tuple(self._find_item(index) for index in range(longest + 1))
 
-    def _find_item(self, index: int) -> tuple[Place, ...] | None:
+    def _find_item(self, index: int) -> tuple[SpecPlace, ...] | None:
         places = []
         for part in self.arrays:
             if index < len(part.prefix):

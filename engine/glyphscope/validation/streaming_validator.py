@@ -28,7 +28,7 @@ from glyphscope.notation.read import make_reader
 from glyphscope.notation.scalars import ARRAY, OBJECT, STRING, scalar_value
 from glyphscope.notation.structure import Structural
 from glyphscope.validation.candidates import Candidate, CandidateSet, anything
-from glyphscope.validation.fields import Field, FieldRecorder
+from glyphscope.validation.fields import FieldRecorder, RecordedField
 from glyphscope.validation.levels import ArrayLevel, Level, ObjectLevel
 from glyphscope.validation.literals import ScalarPrefix
 from glyphscope.validation.reasons import LocatedReason, Reason, correct, in_words, one_of
@@ -143,7 +143,7 @@ class StreamingValidator:
         }
 
     @property
-    def fields(self) -> list[Field]:
+    def fields(self) -> list[RecordedField]:
         """The members, in order of appearance."""
         return self._fields.recorded
 

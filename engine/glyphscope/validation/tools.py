@@ -76,7 +76,7 @@ def reason_of(error: Any, place: str = "") -> Reason:
     return Reason(code_of(error), f"is rejected: {schema_error_words(error)}", rule)
 
 
-class Tools:
+class CallableTools:
     """The tools that a call may name: the allowed ones, and the others, to distinguish them from invented names."""
 
     def __init__(self, registry: ToolRegistry) -> None:
@@ -87,6 +87,6 @@ class Tools:
 
 
 @lru_cache(maxsize=16)
-def tools_of(registry: ToolRegistry) -> Tools:
+def tools_of(registry: ToolRegistry) -> CallableTools:
     """The tools of a registry; equal registries share one object, with the schemas compiled so far."""
-    return Tools(registry)
+    return CallableTools(registry)

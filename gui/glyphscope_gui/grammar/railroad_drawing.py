@@ -19,14 +19,14 @@ from glyphscope.grammar.gbnf.parse.syntax import (
     AnyCharacter,
     Class,
     GbnfRule,
-    Group,
+    GroupItem,
     Item,
     Quoted,
     Reference,
     Repetition,
     Sequence,
     Syntax,
-    Token,
+    TokenItem,
 )
 from glyphscope.grammar.match.words import class_words
 from glyphscope_gui.shared.language import tr
@@ -197,7 +197,7 @@ class RailroadItems:
         """The drawing of a node, as deep and as wide as the bounds allow."""
         if self._room <= 0 or depth > MAX_DEPTH:
             return self._more(node)
-        if isinstance(node, Group):
+        if isinstance(node, GroupItem):
             return self.make(node.body, depth + 1)
         if isinstance(node, Alternatives):
             return self._choice(node, depth)
@@ -217,7 +217,7 @@ class RailroadItems:
             return RailroadPiece(tr("any character"), tr("Any one character"), "class")
         if isinstance(node, Reference):
             return Link(node.name)
-        if isinstance(node, Token):
+        if isinstance(node, TokenItem):
             shown = f"<{node.token}>" if isinstance(node.token, str) else f"<[{node.token}]>"
             if node.negated:
                 tip = tr("Any token of the model’s vocabulary except this one")
@@ -311,7 +311,7 @@ def _size(nodes: tuple[Syntax, ...]) -> int:
             waiting += inner.items
         elif isinstance(inner, Alternatives):
             waiting += inner.options
-        elif isinstance(inner, Group):
+        elif isinstance(inner, GroupItem):
             waiting.append(inner.body)
         elif isinstance(inner, Repetition):
             waiting.append(inner.item)

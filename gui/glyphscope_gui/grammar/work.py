@@ -16,7 +16,7 @@ from glyphscope.events import ArgumentOrder, Notation, Shape
 from glyphscope.explain.proof import as_written, boundary_examples, texts
 from glyphscope.grammar import (
     Bound,
-    Limits,
+    MatchLimits,
     TokenTrie,
     allowed_tokens,
     compile_grammar,
@@ -40,7 +40,7 @@ LARGE = 200_000
 SAMPLE_DEPTH = 8
 MAX_SAMPLE = 300
 """Characters of a shown sample; longer ones are omitted, or cut if all are longer."""
-EXAMPLE_LIMITS = Limits(items=300_000)
+EXAMPLE_LIMITS = MatchLimits(items=300_000)
 """Limit for each example, about a second, so that one hostile text does not delay the others."""
 
 
@@ -236,7 +236,7 @@ def samples(grammar: Grammar, count: int, seed: int) -> tuple[str, ...]:
 
 MAX_TEXTS = 5_000
 """Texts that are matched for one answer; more would delay the next."""
-CALL_LIMITS = Limits(items=20_000)
+CALL_LIMITS = MatchLimits(items=20_000)
 """Limit for each text: calls are short."""
 
 

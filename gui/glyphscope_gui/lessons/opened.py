@@ -7,7 +7,7 @@ from typing import NamedTuple, TypeVar
 from glyphscope.base.errors import GlyphscopeError, RecordError
 from glyphscope.events import AnyEvent
 from glyphscope.lessons.checking import is_of
-from glyphscope.lessons.lesson import AnyPart, Lesson, Prose, Question, Step
+from glyphscope.lessons.lesson import AnyPart, Lesson, LessonStep, Prose, Question
 from glyphscope.lessons.library import LessonPlace
 from glyphscope.lessons.questions import Sheet, sheet
 from glyphscope_gui.shared.language import tr
@@ -33,7 +33,7 @@ def lecture_slides(lesson: Lesson) -> list[Slide]:
     return slides
 
 
-def _of_step(number: int, step: Step) -> list[Slide]:
+def _of_step(number: int, step: LessonStep) -> list[Slide]:
     slides: list[Slide] = []
     parts: list[AnyPart] = []
     for part in step.shown:

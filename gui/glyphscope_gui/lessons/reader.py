@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QAbstractSpinBox, QComboBox, QLabel, QLineEdit, QV
 
 from glyphscope.base.errors import GlyphscopeError
 from glyphscope.base.visible import visible
-from glyphscope.lessons.lesson import AnyPart, Experiment, Prose, Question, Watch
+from glyphscope.lessons.lesson import AnyPart, Experiment, Prose, Question, WatchPart
 from glyphscope_gui.lessons.experiment import LessonExperiment
 from glyphscope_gui.lessons.opened import OpenedLesson
 from glyphscope_gui.lessons.player import LessonPlayer, first_of_stage
@@ -31,7 +31,7 @@ Active: TypeAlias = LessonRun | LessonQuestion | LessonExperiment
 def make_part(part: AnyPart, opened: OpenedLesson, parent: QWidget) -> Active | QLabel:
     """Make a run, question or experiment; if its recording is missing, a label that says why."""
     try:
-        if isinstance(part, Watch):
+        if isinstance(part, WatchPart):
             return _run(part, opened, parent)
         if isinstance(part, Experiment):
             request = opened.lesson.runs[part.run]
@@ -43,7 +43,7 @@ def make_part(part: AnyPart, opened: OpenedLesson, parent: QWidget) -> Active | 
         return words_label(visible(error.words, spaces=True), "problem", parent)
 
 
-def _run(part: Watch, opened: OpenedLesson, parent: QWidget) -> LessonRun:
+def _run(part: WatchPart, opened: OpenedLesson, parent: QWidget) -> LessonRun:
     events = opened.events_of(part.run)
     begin, end = first_of_stage(events, part.stage) if part.stage else (0, None)
     last = end if part.stop is None else begin + part.stop

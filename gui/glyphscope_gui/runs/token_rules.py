@@ -23,7 +23,7 @@ from glyphscope.explain.masked import (
     run_grammar,
     state_after,
 )
-from glyphscope.grammar.match.earley import Limits, MatchLimit, State
+from glyphscope.grammar.match.earley import MatchLimit, MatchLimits, State
 from glyphscope.grammar.match.report import compile_grammar
 from glyphscope.grammar.tree import Origin
 from glyphscope.registry import ToolRegistry
@@ -94,7 +94,7 @@ class RuleReader:
         self._explains = AlternativeReasons(request, registry)
         self._registry = registry
         self._root = self._grammar.root if request.grammar is not None else "root"
-        self._start = compile_grammar(self._grammar).start(Limits())
+        self._start = compile_grammar(self._grammar).start(MatchLimits())
         self._state = self._start
         self._count = 0
         self._last: _Place | None = None

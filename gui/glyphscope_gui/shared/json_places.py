@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from glyphscope.base.lines import line_and_column
-from glyphscope.registry.places import Place, find_places, scan
+from glyphscope.registry.places import TextPlace, find_places, scan
 from glyphscope_gui.shared.language import tr
 
 
@@ -45,7 +45,7 @@ def located(text: str, problems: Iterable[tuple[str, str]]) -> tuple[TextProblem
     )
 
 
-def _problem(text: str, pointer: str, place: Place, message: str) -> TextProblem:
+def _problem(text: str, pointer: str, place: TextPlace, message: str) -> TextProblem:
     line_end = text.find("\n", place.start)
     end = place.end if line_end < 0 else min(place.end, line_end)
     line, column = line_and_column(text, place.start)

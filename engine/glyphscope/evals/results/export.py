@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from glyphscope.base.errors import GlyphscopeError
-from glyphscope.base.plugins import Group
+from glyphscope.base.plugins import PluginGroup
 from glyphscope.evals.matrix.arms import Arm
 from glyphscope.evals.results.folder import ResultFolder
 from glyphscope.evals.results.manifest import Manifest
@@ -47,7 +47,7 @@ class SampleExporter(NamedTuple):
     write: Callable[[ResultFolder, Path], Exported]
 
 
-EXPORTERS: Group[SampleExporter] = Group("glyphscope.sample_exporters", SampleExporter)
+EXPORTERS: PluginGroup[SampleExporter] = PluginGroup("glyphscope.sample_exporters", SampleExporter)
 """By the extension of their files, without the dot."""
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from glyphscope.base.errors import GlyphscopeError
-from glyphscope.base.plugins import Group
+from glyphscope.base.plugins import PluginGroup
 from glyphscope.evals.running.local_workers import LocalWorkers
 from glyphscope.evals.running.worker_pool import Workers
 from glyphscope.store.named_models import NamedModels
@@ -33,7 +33,7 @@ class SamplesPlace:
         return LocalWorkers(opener, partial(opener, sequences=sequences))
 
 
-PLACES: Group[Callable[[str], SamplesPlace]] = Group("glyphscope.workers", Callable)
+PLACES: PluginGroup[Callable[[str], SamplesPlace]] = PluginGroup("glyphscope.workers", Callable)
 """Functions that make the place of an address, by its scheme. They raise GlyphscopeError for an invalid address, and if
 a package is not installed."""
 

@@ -22,7 +22,7 @@ from glyphscope.events.encoding import encode_json
 from glyphscope.grammar.builder.tools import build_value_grammar
 from glyphscope.models.interface import Model
 from glyphscope.prompting.messages import SYSTEM_PROMPT, compose
-from glyphscope.prompting.template import Part
+from glyphscope.prompting.template import MessagePart
 from glyphscope.registry.making import object_schema
 from glyphscope.runs import NonInteractive, RunState, reduce_event
 from glyphscope.runs.context import Context, Ending
@@ -164,8 +164,8 @@ def _run(request: RunRequest, model: Model, cancelled: threading.Event) -> Gener
 
 def _task(request: RunRequest) -> GenerationTask:
     messages = compose(
-        ("system", [Part("system", request.system_prompt, SYSTEM_PROMPT)]),
-        ("user", [Part("user", request.prompt)]),
+        ("system", [MessagePart("system", request.system_prompt, SYSTEM_PROMPT)]),
+        ("user", [MessagePart("user", request.prompt)]),
     )
     return GenerationTask(
         messages=messages,

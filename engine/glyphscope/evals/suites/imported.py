@@ -13,7 +13,7 @@ import msgspec
 
 from glyphscope.base.errors import PlacedProblem, RegistryError, StorageError, SuiteError
 from glyphscope.base.inputs import read_file, utf8_text
-from glyphscope.base.plugins import Group
+from glyphscope.base.plugins import PluginGroup
 from glyphscope.base.pointer import to_pointer
 from glyphscope.base.shorten import shorten
 from glyphscope.evals.suites.registries import KnownTools, open_registry, registry_document
@@ -260,7 +260,7 @@ class Importer(NamedTuple):
     endings: tuple[str, ...] = ()
 
 
-IMPORTERS: Group[Importer] = Group("glyphscope.importers", Importer)
+IMPORTERS: PluginGroup[Importer] = PluginGroup("glyphscope.importers", Importer)
 
 
 def endings() -> tuple[str, ...]:

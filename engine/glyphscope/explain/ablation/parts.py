@@ -18,7 +18,7 @@ from glyphscope.events import Message, PromptPart, PromptRendered
 from glyphscope.explain.ablation.types import Omission
 from glyphscope.prompting.history import HISTORY, MESSAGE
 from glyphscope.prompting.messages import SYSTEM_PROMPT, RenderedMessages, render_messages
-from glyphscope.prompting.template import Part
+from glyphscope.prompting.template import MessagePart
 from glyphscope.registry import Tool, ToolRegistry
 from glyphscope.runs.prepared import PreparedRequest
 
@@ -41,7 +41,7 @@ class _Piece(NamedTuple):
 
     message: int
     start: int
-    part: Part
+    part: MessagePart
 
 
 def variants(

@@ -14,7 +14,7 @@ from glyphscope.events import Notation, Shape
 from glyphscope.explain.proof.instances import value_at
 from glyphscope.notation.shapes import shape_keys
 from glyphscope.notation.write import write_call, write_value
-from glyphscope.registry.references import Places
+from glyphscope.registry.references import SchemaPlaces
 
 Order: TypeAlias = Callable[[Any], Any]
 """Reorders the members of each object, as engines require different orders."""
@@ -112,5 +112,5 @@ def _reordered(value: Any, order: Callable[[dict[str, Any]], Iterable[str]]) -> 
 
 def required_names(schema: Any) -> frozenset[str]:
     """All names that `schema`, or a schema inside it, requires."""
-    inside = (place.schema for place in Places(schema).all)
+    inside = (place.schema for place in SchemaPlaces(schema).all)
     return frozenset(name for each in inside if isinstance(each, dict) for name in each.get("required", ()))

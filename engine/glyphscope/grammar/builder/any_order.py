@@ -25,7 +25,7 @@ from glyphscope.grammar.tree import (
 from glyphscope.registry.keywords import LIMITS
 
 
-class Members(NamedTuple):
+class AnyOrder(NamedTuple):
     """The entry of each property, the names of the required ones, and the entry of a free key (NEVER: none)."""
 
     named: list[tuple[str, Node]]
@@ -41,7 +41,7 @@ _NOT_COUNTED = f"the count goes beyond the {BITS} bits that the members' set lea
 
 
 def any_order(
-    context: ToolContext, parts: Parts, members: Members, separator: Node, *, leading: bool = False
+    context: ToolContext, parts: Parts, members: AnyOrder, separator: Node, *, leading: bool = False
 ) -> Node | None:
     """The content of the object's braces; None, with a note, if only one order can be enforced.
 

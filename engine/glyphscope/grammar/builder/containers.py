@@ -14,15 +14,15 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 from glyphscope.base.shorten import json_excerpt
-from glyphscope.grammar.builder.any_order import Members, any_order
-from glyphscope.grammar.builder.context import Entries, Impossible, NotationEntries, ToolContext
+from glyphscope.grammar.builder.any_order import AnyOrder, any_order
+from glyphscope.grammar.builder.context import Impossible, MemberEntries, NotationEntries, ToolContext
 from glyphscope.grammar.builder.schema import Part, Parts, Place, Schema, names_of, sizes_of
 from glyphscope.grammar.notation_syntax import KeyLanguage
 from glyphscope.grammar.regular.formats import written_format
 from glyphscope.grammar.regular.pattern import found
 from glyphscope.grammar.regular.regex import PatternNotEnforced, pattern_node
 from glyphscope.grammar.regular.strings import CHARACTER
-from glyphscope.grammar.schema_order import Listed, ListedMember, after_another, in_order
+from glyphscope.grammar.schema_order import ListedMember, ListedMembers, after_another, in_order
 from glyphscope.grammar.tree import (
     EMPTY,
     NEVER,
@@ -98,7 +98,7 @@ def object_node(context: ToolContext, name: str, parts: Parts) -> Node:
 
 
 def arguments_node(
-    context: ToolContext, name: str, parts: Parts, entries: Entries, *, leading: bool = False
+    context: ToolContext, name: str, parts: Parts, entries: MemberEntries, *, leading: bool = False
 ) -> Node:
     """The content of an object: its members, written by `entries`. With `leading`, it follows another entry."""
     members = _members(context, name, parts, entries)
@@ -118,7 +118,7 @@ def arguments_node(
     return context.book.inner(f"{name}-members", inside) if len(members.named) > _FEW else inside
 
 
-def _listed(separator: Node, members: Members, low: int, high: int | None) -> Listed:
+def _listed(separator: Node, members: AnyOrder, low: int, high: int | None) -> ListedMembers:
     """The members in order. If a free key may replace a member, its separator is a separate lexeme: together with the
     key, as in `,"to":`, it would conflict with a free `,"tone":`.
     """
@@ -128,11 +128,11 @@ def _listed(separator: Node, members: Members, low: int, high: int | None) -> Li
         ListedMember(Terminal(separator) if mixed and i > last else separator, node, key in members.required)
         for i, (key, node) in enumerate(members.named)
     ]
-    return Listed(named, members.free, separator, low, high)
+    return ListedMembers(named, members.free, separator, low, high)
 
 
 def _free_counts(
-    context: ToolContext, parts: Parts, members: Members, *, leading: bool
+    context: ToolContext, parts: Parts, members: AnyOrder, *, leading: bool
 ) -> tuple[int, int | None]:
     """The minimum and maximum number of free keys after the members; notes keywords that this does not enforce."""
     low, high = sizes_of(parts, "members")
@@ -157,7 +157,7 @@ def _note_unknown(context: ToolContext, parts: Parts, key: str, places: tuple[Pl
         context.impossible.append(Impossible(context.rule, rule.at("required").pointer, words))
 
 
-def _members(context: ToolContext, name: str, parts: Parts, entries: Entries) -> Members:
+def _members(context: ToolContext, name: str, parts: Parts, entries: MemberEntries) -> AnyOrder:
     keys = ObjectKeys(context, parts)
     for key in keys.required:
         _note_unknown(context, parts, key, keys.places(key))
@@ -171,7 +171,7 @@ def _members(context: ToolContext, name: str, parts: Parts, entries: Entries) ->
     free = alt(*(entries.free(context, name, *one, parts[0]) for one in keys.free))
     if free != NEVER:
         context.note_unenforced(parts[0], "", "the keys of a free object may repeat")
-    return Members(members, keys.required, free)
+    return AnyOrder(members, keys.required, free)
 
 
 MAX_NAMED = 256

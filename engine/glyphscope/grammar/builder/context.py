@@ -56,7 +56,7 @@ Form: TypeAlias = Literal["value", "members", "arguments"] | TaggedValue
 begins with its separator. `arguments` is the content of a call's arguments, written by the context's `entries`."""
 
 
-class Entries(Protocol):
+class MemberEntries(Protocol):
     """How the members of an object, and the separators between them, are written."""
 
     @property
@@ -161,7 +161,7 @@ class ToolContext:
 
     def __init__(
         self, book: RuleBook, syntax: NotationSyntax, tool: str, parameters: dict[str, Any], *, closed: bool = True,
-        order: ArgumentOrder = "schema", entries: Entries | None = None, most_rules: int = MAX_RULES,
+        order: ArgumentOrder = "schema", entries: MemberEntries | None = None, most_rules: int = MAX_RULES,
     ) -> None:  # fmt: skip
         """`closed`: the schema describes a call's arguments, so a key that it neither names nor allows is an error.
 
@@ -169,7 +169,7 @@ class ToolContext:
         """
         self.book = book
         self.syntax = syntax
-        self.entries: Entries = entries or NotationEntries(syntax)
+        self.entries: MemberEntries = entries or NotationEntries(syntax)
         self.schema = Schema(tool, parameters)
         self.closed = closed
         self.order = order

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 from glyphscope.base.errors import GrammarError
 from glyphscope.base.lines import common_length
 from glyphscope.events import ArgumentOrder, Notation
-from glyphscope.grammar.builder.context import Entries, ToolContext
+from glyphscope.grammar.builder.context import MemberEntries, ToolContext
 from glyphscope.grammar.builder.contradictions import cause
 from glyphscope.grammar.builder.schema import Place, join
 from glyphscope.grammar.builder.values import build_values
@@ -43,7 +43,7 @@ class ToolRules:
         tool: Tool,
         syntax: NotationSyntax,
         body: Callable[[ToolContext], Node],
-        entries: Entries | None = None,
+        entries: MemberEntries | None = None,
     ) -> RuleRef:
         """A rule with the tool's values in it, which `body` refers to; `entries` writes its arguments."""
         name = self.book.reserve(hint)

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
         AnyCharacter,
         Class,
         GbnfDocument,
-        Group,
+        GroupItem,
         Quoted,
         Reference,
         Repetition,
-        Token,
+        TokenItem,
     )
 else:
     # the process of a model reads GBNF, and does not write it

@@ -26,12 +26,12 @@ from glyphscope.grammar.gbnf.parse.syntax import (
     AnyCharacter,
     Class,
     GbnfDocument,
-    Group,
+    GroupItem,
     Part,
     Quoted,
     Reference,
     Repetition,
-    Token,
+    TokenItem,
     by_option,
 )
 from glyphscope.grammar.traversal import bottom_up
@@ -215,7 +215,7 @@ def _node(node: Part, parts: list[Node]) -> Node:
         sequences = by_option(node, parts)
         options = [items[0] if len(items) == 1 else tree.Seq(tuple(items)) for items in sequences]
         return options[0] if len(options) == 1 else tree.Alt(tuple(options))
-    if isinstance(node, Group):
+    if isinstance(node, GroupItem):
         return parts[0]
     if isinstance(node, Repetition):
         unbounded = node.maximum is None or node.maximum > MAX_REPETITIONS
@@ -226,7 +226,7 @@ def _node(node: Part, parts: list[Node]) -> Node:
         return NEVER if IMPOSSIBLE in node.text else tree.Literal(node.text) if node.text else EMPTY
     if isinstance(node, AnyCharacter):
         return tree.CharClass(chars.ALL)
-    if isinstance(node, Token):
+    if isinstance(node, TokenItem):
         return tree.TokenMatch(node.token, node.negated)
     assert isinstance(node, Class), "groups and repetitions have been taken apart"
     if not node.ranges:

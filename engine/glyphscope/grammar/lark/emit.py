@@ -21,7 +21,7 @@ from glyphscope.grammar import tree
 from glyphscope.grammar.lark.lexeme_partition import partition_lexemes, with_partitioned_rules
 from glyphscope.grammar.lark.parametric import parametric_rules
 from glyphscope.grammar.lexemes import lexeme, quoted
-from glyphscope.grammar.rules import Names
+from glyphscope.grammar.rules import RuleNames
 from glyphscope.grammar.time_limit import limited, seconds_left
 from glyphscope.grammar.tree import NEVER, ByIdentity, Grammar, Node, Unenforced
 from glyphscope.processes.compilers import service
@@ -87,7 +87,7 @@ class _Emitter:
         self._parametric: list[str] = []  # the lines of these rules
         self._count = 0  # of `Unordered` nodes, for the names of these rules
         self._names = {name: name for name in grammar.rules if _NAME.fullmatch(name) and name != "start"}
-        free = Names(("start", *self._names))
+        free = RuleNames(("start", *self._names))
         for name in grammar.rules:
             if name not in self._names:
                 self._names[name] = free.fresh(re.sub(r"[^a-z0-9]+", "-", f"r-{name}".lower()).strip("-"))

@@ -34,7 +34,7 @@ MAX_ACTIVE = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class MatchLimits:
     """The limit of matching: `items` plus `WORK_PER_CHARACTER`. A million takes seconds and at most 0.5 GB."""
 
     items: int = 3_000_000
@@ -52,7 +52,12 @@ class Budget:
     """Counts the work for a text of `size` characters, including its automata, and polls `cancel` from time to time."""
 
     def __init__(
-        self, limits: Limits, automaton: Automaton, spent: int, size: int, cancel: Callable[[], bool] | None
+        self,
+        limits: MatchLimits,
+        automaton: Automaton,
+        spent: int,
+        size: int,
+        cancel: Callable[[], bool] | None,
     ) -> None:
         self._limits = limits
         self._automaton = automaton
@@ -125,7 +130,7 @@ class State:
     __slots__ = ("_before", "_compiled", "_known_closure", "_limits", "_step", "_work", "items", "position")
 
     def __init__(
-        self, compiled: RuleAutomata, limits: Limits, items: tuple[Item, ...], position: int, step: int, work: int,
+        self, compiled: RuleAutomata, limits: MatchLimits, items: tuple[Item, ...], position: int, step: int, work: int,
         before: State | None = None,
     ) -> None:  # fmt: skip
         self._compiled = compiled
@@ -289,10 +294,10 @@ class State:
         return closure
 
 
-def state_before(compiled: RuleAutomata, rule: str, limits: Limits | None = None) -> State:
+def state_before(compiled: RuleAutomata, rule: str, limits: MatchLimits | None = None) -> State:
     """The state before a text of `rule`, read as if it were the root; dead if the rule derives no text."""
     items = ((compiled.start_of(rule), Frame(rule, 0, 0)),) if compiled.derives(rule) else ()
-    return State(compiled, limits or Limits(), items, 0, 0, 0)
+    return State(compiled, limits or MatchLimits(), items, 0, 0, 0)
 
 
 def _scan(

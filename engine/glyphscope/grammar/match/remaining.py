@@ -16,15 +16,15 @@ from glyphscope.grammar.match.rule_automata import RuleAutomata
 from glyphscope.grammar.regular.derivatives import (
     Call,
     Cat,
-    Chars,
-    Choice,
+    CharsTerm,
+    ChoiceTerm,
     DfaState,
     Intersection,
-    Loop,
-    Members,
+    LoopTerm,
+    MembersTerm,
     Term,
     Text,
-    Token,
+    TokenTerm,
 )
 from glyphscope.grammar.shortest import CHARACTER, TOO_MUCH, Measure, Shortest, cheapest_path
 from glyphscope.grammar.traversal import callees_first
@@ -45,7 +45,7 @@ class PieceMeasure(Measure, Protocol):
         """The character whose cost is `one_of`."""
 
 
-class Piece(NamedTuple):
+class TextPiece(NamedTuple):
     """The next piece of a text: characters, or a single token of a vocabulary."""
 
     text: str
@@ -70,7 +70,7 @@ class Remaining:
         """The cost of completing the text; `TOO_MUCH` if it cannot be completed."""
         return min((self._item(item) for item in state.items), default=TOO_MUCH)
 
-    def next_piece(self, state: State) -> Piece | None:
+    def next_piece(self, state: State) -> TextPiece | None:
         """The next piece of a cheapest completion (with the cost `of`); None if the text is already complete."""
         place, frame = min(state.items, key=self._item)
         while True:
@@ -151,23 +151,23 @@ class Remaining:
         known = self._terms
         if isinstance(term, Text):
             return _priced(self.measure.suffixes(term.text)[term.at])
-        if isinstance(term, Chars):
+        if isinstance(term, CharsTerm):
             return _priced(self.measure.one_of(term.ranges))
         if isinstance(term, Cat):
             return known[term.head.serial] + known[term.tail.serial]
-        if isinstance(term, Choice):
+        if isinstance(term, ChoiceTerm):
             return min((known[option.serial] for option in term.options), default=TOO_MUCH)
-        if isinstance(term, Loop):
+        if isinstance(term, LoopTerm):
             return known[term.body.serial] * term.minimum
         if isinstance(term, Call):
             return self._shortest.rule_cost(term.name) + 1
-        if isinstance(term, Members):
+        if isinstance(term, MembersTerm):
             return self._members(term)
         if isinstance(term, Intersection):
             return self._intersection(term)
-        return _priced(self.measure.token if isinstance(term, Token) else None)
+        return _priced(self.measure.token if isinstance(term, TokenTerm) else None)
 
-    def _members(self, term: Members) -> int:
+    def _members(self, term: MembersTerm) -> int:
         chosen = self._entries_to_come(term)
         separators = len(chosen) - term.due
         listed = term.entries.terms
@@ -175,7 +175,7 @@ class Remaining:
             term.entries.separator
         )
 
-    def _entries_to_come(self, term: Members) -> list[int]:
+    def _entries_to_come(self, term: MembersTerm) -> list[int]:
         """The costs of the cheapest entries that complete the object: the required ones, and as many more as needed."""
         node, entries = term.entries.node, term.entries
         may_come = entries.may_come(term.present, term.extra)
@@ -222,24 +222,24 @@ class Remaining:
             if isinstance(move.target, Intersection):
                 yield move.ranges, move.target
 
-    def _first_piece(self, place: DfaState) -> Piece:
+    def _first_piece(self, place: DfaState) -> TextPiece:
         term = min(place.terms, key=self.term)
         while True:
             if isinstance(term, Text):
-                return Piece(term.text[term.at :])
-            if isinstance(term, Chars):
-                return Piece(self.measure.cheapest(term.ranges))
-            if isinstance(term, Token):
-                return Piece("", term.match)
+                return TextPiece(term.text[term.at :])
+            if isinstance(term, CharsTerm):
+                return TextPiece(self.measure.cheapest(term.ranges))
+            if isinstance(term, TokenTerm):
+                return TextPiece("", term.match)
             if isinstance(term, Cat):
                 term = term.head if self.term(term.head) else term.tail
-            elif isinstance(term, Choice):
+            elif isinstance(term, ChoiceTerm):
                 term = min(term.options, key=self.term)
-            elif isinstance(term, Loop):
+            elif isinstance(term, LoopTerm):
                 term = term.body
             elif isinstance(term, Call):
                 term = min(self.compiled.start_of(term.name).terms, key=self.term)
-            elif isinstance(term, Members):
+            elif isinstance(term, MembersTerm):
                 separator = term.entries.separator
                 if not term.due and self.term(separator):
                     term = separator
@@ -249,7 +249,7 @@ class Remaining:
                 assert isinstance(term, Intersection)
                 moves = [(r, t) for r, t in self._moves(term) if self.measure.one_of(r) is not None]
                 ranges, _ = min(moves, key=lambda m: self.term(m[1]) + _priced(self.measure.one_of(m[0])))
-                return Piece(self.measure.cheapest(ranges))
+                return TextPiece(self.measure.cheapest(ranges))
 
 
 def _parts(term: Term) -> tuple[Term, ...]:
@@ -258,11 +258,11 @@ def _parts(term: Term) -> tuple[Term, ...]:
         return ()
     if isinstance(term, Cat):
         return term.head, term.tail
-    if isinstance(term, Choice):
+    if isinstance(term, ChoiceTerm):
         return term.options
-    if isinstance(term, Loop):
+    if isinstance(term, LoopTerm):
         return (term.body,)
-    if isinstance(term, Members):
+    if isinstance(term, MembersTerm):
         return (*term.entries.terms, term.entries.separator)
     return ()
 

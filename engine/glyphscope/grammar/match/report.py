@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import NamedTuple
 
-from glyphscope.grammar.match.earley import ActiveRule, Limits, State, state_before
+from glyphscope.grammar.match.earley import ActiveRule, MatchLimits, State, state_before
 from glyphscope.grammar.match.rule_automata import RuleAutomata
 from glyphscope.grammar.match.words import Continuation
 from glyphscope.grammar.tree import ByIdentity, Grammar
@@ -15,7 +15,7 @@ from glyphscope.grammar.tree import ByIdentity, Grammar
 class Compiled(RuleAutomata):
     """A grammar to match texts against. Raises GrammarError like `RuleAutomata`."""
 
-    def start(self, limits: Limits | None = None) -> State:
+    def start(self, limits: MatchLimits | None = None) -> State:
         """The state before the first character."""
         return state_before(self, self.grammar.root, limits)
 
@@ -53,7 +53,7 @@ def match_text(
     grammar: Grammar,
     text: str,
     *,
-    limits: Limits | None = None,
+    limits: MatchLimits | None = None,
     cancel: Callable[[], bool] | None = None,
 ) -> MatchReport:
     """Match the text. Raises GrammarError, MatchLimit, MatchCancelled.

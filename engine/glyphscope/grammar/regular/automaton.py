@@ -24,11 +24,11 @@ from glyphscope.grammar.regular.derivatives import (
     Complement,
     DfaState,
     Intersection,
-    Loop,
+    LoopTerm,
     Move,
-    Steps,
     Term,
     Terms,
+    TermSteps,
 )
 from glyphscope.grammar.time_limit import check_time
 from glyphscope.grammar.traversal import bottom_up, reachable
@@ -92,7 +92,7 @@ class Automaton:
             found = state.targets[char] = self.state(targets) if targets else None
             return found
 
-    def steps(self, state: DfaState) -> Steps:
+    def steps(self, state: DfaState) -> TermSteps:
         """All possible steps from the state."""
         steps = state.steps
         if steps is None:
@@ -301,7 +301,7 @@ def _shape(term: Term) -> _Shape:
     counts: list[tuple[int, int]] = []
     for _ in range(_SPINE):
         head = term.head if isinstance(term, Cat) else term
-        if isinstance(head, Loop):
+        if isinstance(head, LoopTerm):
             skeleton.append((head.body,))
             counts.append((head.minimum, ENDLESS if head.maximum is None else head.maximum))
         else:

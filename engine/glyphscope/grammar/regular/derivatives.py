@@ -34,7 +34,7 @@ class Term:
         self.longest = min(longest, ENDLESS)
 
 
-class Chars(Term):
+class CharsTerm(Term):
     """One character of `ranges`."""
 
     __slots__ = ("ranges",)
@@ -65,7 +65,7 @@ class Cat(Term):
         self.head, self.tail = head, tail
 
 
-class Choice(Term):
+class ChoiceTerm(Term):
     """One of the options; without options, the empty language."""
 
     __slots__ = ("options",)
@@ -77,7 +77,7 @@ class Choice(Term):
         self.options = options
 
 
-class Loop(Term):
+class LoopTerm(Term):
     """`body`, `minimum` to `maximum` times."""
 
     __slots__ = ("body", "maximum", "minimum")
@@ -121,7 +121,7 @@ class Call(Term):
         self.name = name
 
 
-class Token(Term):
+class TokenTerm(Term):
     """A token of a vocabulary."""
 
     __slots__ = ("match",)
@@ -131,7 +131,7 @@ class Token(Term):
         self.match = match
 
 
-class Entries:
+class EntryTerms:
     """The terms of an `Unordered`; `dead` has a bit for each entry without a text."""
 
     __slots__ = ("__weakref__", "dead", "node", "separator", "terms")
@@ -155,12 +155,12 @@ class Entries:
         return sum(missing) + self.separator.shortest * (len(missing) - due)
 
 
-class Members(Term):
+class MembersTerm(Term):
     """The rest of an `Unordered`. `due`: an entry must be next; otherwise a separator or nothing."""
 
     __slots__ = ("due", "entries", "extra", "present")
 
-    def __init__(self, serial: int, entries: Entries, present: int, extra: int, due: bool) -> None:
+    def __init__(self, serial: int, entries: EntryTerms, present: int, extra: int, due: bool) -> None:
         may_end = not due and entries.node.may_end(present, extra)
         super().__init__(serial, may_end, entries.shortest(present, extra, due), ENDLESS)
         self.entries, self.present, self.extra, self.due = entries, present, extra, due
@@ -174,7 +174,7 @@ class Move(NamedTuple):
     literal: Text | None
 
 
-class Steps(NamedTuple):
+class TermSteps(NamedTuple):
     """All ways to continue from a term: by a character, a text of a rule, or a token."""
 
     moves: list[Move]
@@ -204,7 +204,7 @@ class DfaState:
 
     def forget(self) -> None:
         """Drop all caches of this state."""
-        self.steps: Steps | None = None
+        self.steps: TermSteps | None = None
         self.moves: tuple[tuple[Ranges, DfaState], ...] | None = None
         self.targets: dict[str, DfaState | None] = {}
         self.known: dict[Any, Any] = {}  # a cache of the automaton's user
@@ -215,10 +215,10 @@ class Terms:
 
     def __init__(self) -> None:
         self._known: WeakValueDictionary[object, Term] = WeakValueDictionary()
-        self._entries: WeakValueDictionary[object, Entries] = WeakValueDictionary()
+        self._entries: WeakValueDictionary[object, EntryTerms] = WeakValueDictionary()
         self._serials = count()
         self.empty = Term(next(self._serials), True, 0, 0)
-        self.never = self._term(Choice, ())
+        self.never = self._term(ChoiceTerm, ())
 
     def _term(self, kind: type[T], *parts: Any) -> T:
         """The unique term of this kind with these parts."""
@@ -230,7 +230,7 @@ class Terms:
 
     def chars(self, ranges: Ranges) -> Term:
         """One character of the ranges."""
-        return self._term(Chars, ranges) if ranges else self.never
+        return self._term(CharsTerm, ranges) if ranges else self.never
 
     def text(self, text: str, at: int = 0) -> Term:
         """The literal from `at` on."""
@@ -249,7 +249,7 @@ class Terms:
         distinct = tuple(dict.fromkeys(option for option in options if option is not self.never))
         if len(distinct) < 2:
             return distinct[0] if distinct else self.never
-        return self._term(Choice, distinct)
+        return self._term(ChoiceTerm, distinct)
 
     def loop(self, body: Term, minimum: int, maximum: int | None) -> Term:
         """`minimum` to `maximum` times (None: unbounded)."""
@@ -261,7 +261,7 @@ class Terms:
             return self.empty
         if body is self.never:
             return self.never if minimum else self.empty
-        return body if (minimum, maximum) == (1, 1) else self._term(Loop, body, minimum, maximum)
+        return body if (minimum, maximum) == (1, 1) else self._term(LoopTerm, body, minimum, maximum)
 
     def intersection(self, states: Iterable[DfaState]) -> Intersection:
         """The intersection of all, without testing whether it is empty."""
@@ -277,26 +277,26 @@ class Terms:
 
     def token(self, match: TokenMatch) -> Term:
         """One token of a vocabulary."""
-        return self._term(Token, match)
+        return self._term(TokenTerm, match)
 
-    def entries(self, node: Unordered, listed: tuple[Term, ...], separator: Term) -> Entries:
+    def entries(self, node: Unordered, listed: tuple[Term, ...], separator: Term) -> EntryTerms:
         """The parts of an `Unordered`: its members, the free entry, and the separator."""
         key = (listed, separator, node.required, node.low, node.high)
         entries = self._entries.get(key)
         if entries is None:
             dead = sum(1 << place for place, term in enumerate(listed) if term is self.never)
-            entries = self._entries[key] = Entries(node, listed, separator, dead)
+            entries = self._entries[key] = EntryTerms(node, listed, separator, dead)
         return entries
 
-    def members(self, entries: Entries, present: int = 0, extra: int = 0, *, due: bool) -> Term:
+    def members(self, entries: EntryTerms, present: int = 0, extra: int = 0, *, due: bool) -> Term:
         """The rest after the members `present` (bits) and `extra` free entries."""
         if entries.may_come(present, extra):
-            return self._term(Members, entries, present, extra, due)
+            return self._term(MembersTerm, entries, present, extra, due)
         return self.empty if not due and entries.node.may_end(present, extra) else self.never
 
-    def steps(self, terms: Iterable[Term]) -> Steps:
+    def steps(self, terms: Iterable[Term]) -> TermSteps:
         """The ways to continue from any of the terms, in the order of the body."""
-        steps = Steps([], [], [], [])
+        steps = TermSteps([], [], [], [])
         waiting = [(term, self.empty) for term in terms][::-1]
         seen = set()
         while waiting:
@@ -309,23 +309,23 @@ class Terms:
                 code = ord(term.text[term.at])
                 target = self.cat(self.text(term.text, term.at + 1), rest)
                 steps.moves.append(Move(((code, code),), target, term))
-            elif isinstance(term, Chars):
+            elif isinstance(term, CharsTerm):
                 steps.moves.append(Move(term.ranges, rest, None))
             elif isinstance(term, Cat):
                 if term.head.nullable:
                     waiting.append((term.tail, rest))
                 waiting.append((term.head, self.cat(term.tail, rest)))
-            elif isinstance(term, Choice):
+            elif isinstance(term, ChoiceTerm):
                 waiting += [(option, rest) for option in reversed(term.options)]
-            elif isinstance(term, Loop):
+            elif isinstance(term, LoopTerm):
                 most = None if term.maximum is None else term.maximum - 1
                 following = self.loop(term.body, max(0, term.minimum - 1), most)
                 waiting.append((term.body, self.cat(following, rest)))
             elif isinstance(term, Call):
                 steps.calls.append((term.name, rest))
-            elif isinstance(term, Token):
+            elif isinstance(term, TokenTerm):
                 steps.tokens.append((term.match, rest))
-            elif isinstance(term, Members):
+            elif isinstance(term, MembersTerm):
                 for one, left in reversed(self._further(term)):
                     if one.nullable:  # a separator
                         waiting.append((left, rest))
@@ -334,7 +334,7 @@ class Terms:
                 steps.intersections.append((term, rest))
         return steps
 
-    def _further(self, term: Members) -> list[tuple[Term, Term]]:
+    def _further(self, term: MembersTerm) -> list[tuple[Term, Term]]:
         """The next parts, each with the rest after it."""
         entries, present, extra = term.entries, term.present, term.extra
         if not term.due:

@@ -87,18 +87,20 @@ def text_node(pattern: str) -> Node:
     required = [_canonical(_found_by(rest))]
     excluded: list[Node] = []
     for look in looks:
-        (excluded if look.negated else required).append(_found_by(syntax.Sequence((_AT_START, look.body))))
+        (excluded if look.negated else required).append(
+            _found_by(syntax.Concatenation((_AT_START, look.body)))
+        )
     return all_but(intersect(required), *excluded)
 
 
 def _leading_looks(tree: Tree) -> tuple[list[syntax.Look], Tree]:
     """The look-aheads at the beginning of the text, and the pattern without them."""
-    parts = tree.parts if isinstance(tree, syntax.Sequence) else ()
+    parts = tree.parts if isinstance(tree, syntax.Concatenation) else ()
     if parts[:1] != (_AT_START,):
         return [], tree
     ahead = takewhile(lambda part: isinstance(part, syntax.Look) and not part.behind, parts[1:])
     looks = [part for part in ahead if isinstance(part, syntax.Look)]
-    return looks, syntax.Sequence((_AT_START, *parts[1 + len(looks) :]))
+    return looks, syntax.Concatenation((_AT_START, *parts[1 + len(looks) :]))
 
 
 def _canonical(node: Node) -> Node:
@@ -206,22 +208,22 @@ def _node(tree: Tree) -> Node:
             return _START if at_start else _END
         case syntax.Group(body):
             return _node(body)
-        case syntax.Repetition(body, low, high):
+        case syntax.Quantified(body, low, high):
             if max(low, high or 0) > MAX_REPEAT:
                 raise PatternNotEnforced(f"it repeats more than {MAX_REPEAT:,} times")
             node = _node(body)
             if _anchored(node):
                 raise PatternNotEnforced("it repeats an anchor")
             return repeat(node, low, high)
-        case syntax.Sequence(parts):
+        case syntax.Concatenation(parts):
             return seq(*map(_node, parts))
-        case syntax.Choice(options):
+        case syntax.Alternation(options):
             return alt(*map(_node, options))
         case syntax.Look():
             raise PatternNotEnforced("it looks around")
         case syntax.WordEdge():
             raise PatternNotEnforced("it looks around for word boundaries")
-        case syntax.Reference():
+        case syntax.Backreference():
             raise PatternNotEnforced("it refers back to a group")
 
 
@@ -240,14 +242,14 @@ def _search_text(tree: Tree) -> str:
             return f"(?{'<' if behind else ''}{'!' if negated else '='}{_search_text(body)})"
         case syntax.Group(body):
             return f"({_search_text(body)})"
-        case syntax.Reference(groups):  # a group without a text has an empty one
+        case syntax.Backreference(groups):  # a group without a text has an empty one
             return "".join(f"(?({group})(?:\\{group})|)" for group in groups)
-        case syntax.Repetition(body, low, high, lazy):
+        case syntax.Quantified(body, low, high, lazy):
             bounds = f"{{{low},{'' if high is None else high}}}"
             return f"(?:{_search_text(body)}){bounds}{'?' if lazy else ''}"
-        case syntax.Sequence(parts):
+        case syntax.Concatenation(parts):
             return "".join(map(_search_text, parts))
-        case syntax.Choice(options):
+        case syntax.Alternation(options):
             return f"(?:{'|'.join(map(_search_text, options))})"
 
 
@@ -267,8 +269,8 @@ def class_ranges(tree: syntax.Chars) -> Ranges:
     return chars.complement(members) if tree.negated else chars.intersection(members, chars.ALL)
 
 
-def _member_ranges(member: syntax.Span | syntax.Named, *, any_case: bool) -> Ranges:
-    if isinstance(member, syntax.Span):
+def _member_ranges(member: syntax.CharSpan | syntax.Named, *, any_case: bool) -> Ranges:
+    if isinstance(member, syntax.CharSpan):
         return ((member.low, member.high),)
     known = {"d": chars.DIGITS, "w": chars.WORD, "s": chars.SPACE, ".": chars.complement(chars.LINE_ENDS)}
     ranges = known.get(member.name) or _property(member.name)

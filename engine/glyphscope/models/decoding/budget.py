@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from glyphscope.base.errors import GrammarError
 from glyphscope.events import Narrowed
 from glyphscope.grammar import chars
-from glyphscope.grammar.match.earley import Limits, State
+from glyphscope.grammar.match.earley import MatchLimits, State
 from glyphscope.grammar.match.futures import open_moves
 from glyphscope.grammar.match.remaining import MAX_PIECES, UNIT, Remaining
 from glyphscope.grammar.match.report import Compiled
@@ -36,7 +36,7 @@ NEVER = 1 << 30
 """The cost in tokens if there is no completion."""
 _REASONING = re.compile(r"reasoning(-cut)?(-\d+)*")
 """The rules whose text is reasoning, up to and including the marker that ends it."""
-_LIMITS = Limits(items=300_000)  # half a second of an ambiguous grammar
+_LIMITS = MatchLimits(items=300_000)  # half a second of an ambiguous grammar
 
 
 class Ways(NamedTuple):

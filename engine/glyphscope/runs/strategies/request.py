@@ -31,7 +31,7 @@ from glyphscope.grammar.tree import Grammar
 from glyphscope.models.interface import GenerateRequest, Model
 from glyphscope.prompting.messages import SYSTEM_PROMPT, RenderedMessages, render_messages
 from glyphscope.prompting.rendered import token_lengths, tool_parts
-from glyphscope.prompting.template import LINE, Part
+from glyphscope.prompting.template import LINE, MessagePart
 from glyphscope.registry import ToolRegistry
 from glyphscope.runs.prepared import PreparedRequest, request_of
 from glyphscope.runs.settling import settle
@@ -65,7 +65,7 @@ class PromptSpan(NamedTuple):
     of: str = ""
 
 
-def part_spans(text: str, pieces: Sequence[Part]) -> Iterator[PromptSpan]:
+def part_spans(text: str, pieces: Sequence[MessagePart]) -> Iterator[PromptSpan]:
     """The pieces in the rendered text, with the chat template's own text between them: together the whole text.
 
     Neighbours from one template are searched for together, as a single bracket would be found anywhere. A piece that
@@ -109,7 +109,7 @@ def _find(text: str, whole: str, at: int) -> int:
     return text.find(whole, at) if whole else -1
 
 
-def _next_place(text: str, at: int, pieces: Sequence[Part], piece: Part) -> int:
+def _next_place(text: str, at: int, pieces: Sequence[MessagePart], piece: MessagePart) -> int:
     """The index of the next piece that is found after `piece`, which ends before it; otherwise the text's end."""
     place = next(n for n, one in enumerate(pieces) if one is piece)
     for one in pieces[place + 1 :]:
@@ -118,7 +118,7 @@ def _next_place(text: str, at: int, pieces: Sequence[Part], piece: Part) -> int:
     return len(text)
 
 
-def _together(pieces: Sequence[Part]) -> Iterator[tuple[str, list[Part]]]:
+def _together(pieces: Sequence[MessagePart]) -> Iterator[tuple[str, list[MessagePart]]]:
     """Neighbouring pieces of one template (of a tool, a line, the system prompt) together; all others separately."""
     for (name, is_of), group in groupby(pieces, key=lambda piece: (piece.name, piece.of.startswith(_OF))):
         inside = list(group)
@@ -295,8 +295,8 @@ def special_tokens(request: RunRequest, model: Model) -> Mapping[str, int]:
 
 
 def _with_tools(
-    text: str, pieces: Sequence[Part], added: str, tools: Sequence[dict[str, Any]]
-) -> Sequence[Part]:
+    text: str, pieces: Sequence[MessagePart], added: str, tools: Sequence[dict[str, Any]]
+) -> Sequence[MessagePart]:
     """The pieces with `added`, which the template wrote for the tools, at its place in the order of the text."""
     if not added:
         return pieces

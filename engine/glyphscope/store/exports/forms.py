@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 from glyphscope.base.errors import GlyphscopeError
-from glyphscope.base.plugins import Group
+from glyphscope.base.plugins import PluginGroup
 from glyphscope.events import CallReady, ConstraintKind, NativeForm, ToolResult, under_constraint
 from glyphscope.models.remote.dialect import LLAMA_SERVER
 from glyphscope.models.remote.fields import body_of, constraint_of, outgoing, with_written
@@ -263,7 +263,7 @@ class RunExporter(NamedTuple):
     """For one of those that are made."""
 
 
-EXPORTERS: Group[RunExporter] = Group("glyphscope.run_exporters", RunExporter)
+EXPORTERS: PluginGroup[RunExporter] = PluginGroup("glyphscope.run_exporters", RunExporter)
 
 
 def export_forms() -> tuple[str, ...]:

@@ -22,11 +22,11 @@ from glyphscope.grammar.gbnf.parse.syntax import (
     Comment,
     GbnfDocument,
     GbnfRule,
-    Group,
+    GroupItem,
     Item,
     Repetition,
 )
-from glyphscope.grammar.rules import Names
+from glyphscope.grammar.rules import RuleNames
 from glyphscope.grammar.tree import EMPTY, NEVER, Node, alt
 
 MAX_LINE = 110  # characters; in longer rules, each alternative has its own line
@@ -38,7 +38,7 @@ class Speller:
     """Gives rules names that llama.cpp accepts, and writes their text."""
 
     def __init__(self, root: str, start: str, rules: Iterable[str]) -> None:
-        self._taken = Names()
+        self._taken = RuleNames()
         self._names = {start: self.fresh(root)}
         for name in rules:
             if name != start:
@@ -287,7 +287,7 @@ def _tokens(body: Alternatives, text: str) -> Iterator[_Token]:
                     parts.append(_Token("|", before.end + 1))
                 parts += option.items
             waiting += parts[::-1]
-        elif isinstance(node, Group):
+        elif isinstance(node, GroupItem):
             waiting += [_Token(")", node.end), node.body, _Token("(", node.start + 1)]
         elif isinstance(node, Repetition):
             operator = _SPACE_IN_BRACES.sub("", text[node.operator : node.end])

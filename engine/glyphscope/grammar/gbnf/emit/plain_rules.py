@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from glyphscope.grammar.match.nullability import may_be_empty, nullable_rules, productive_rules
 from glyphscope.grammar.rules import RuleBook
-from glyphscope.grammar.schema_order import Listed, ListedMember, after_another, in_order
+from glyphscope.grammar.schema_order import ListedMember, ListedMembers, after_another, in_order
 from glyphscope.grammar.tree import (
     EMPTY,
     NEVER,
@@ -146,7 +146,7 @@ class _Writer:
             ListedMember(node.separator, self._node(member), bool(node.required >> place & 1))
             for place, member in enumerate(node.members)
         ]
-        listed = Listed(members, self._node(node.free), node.separator, low, high, one_of_many)
+        listed = ListedMembers(members, self._node(node.free), node.separator, low, high, one_of_many)
         if node.leading:
             return after_another(listed)
         return in_order(listed, lambda count, rest: self._rule(f"{self._owner.name}-after-{count}", rest))

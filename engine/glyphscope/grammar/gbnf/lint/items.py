@@ -22,12 +22,12 @@ from glyphscope.grammar.gbnf.parse.syntax import (
     Alternatives,
     Class,
     GbnfRule,
-    Group,
+    GroupItem,
     Item,
     Quoted,
     Repetition,
     Sequence,
-    Token,
+    TokenItem,
 )
 
 OPTIONALS = 12
@@ -115,7 +115,7 @@ class _ItemChecks:
                 waiting += node.items[::-1]
                 if len(node.items) >= OPTIONALS:
                     self.optionals(node)
-            elif isinstance(node, Group):
+            elif isinstance(node, GroupItem):
                 waiting.append(node.body)
             elif isinstance(node, Repetition):
                 waiting.append(node.item)
@@ -124,7 +124,7 @@ class _ItemChecks:
                 self.quoted(node)
             elif isinstance(node, Class):
                 self.character_class(node)
-            elif isinstance(node, Token):
+            elif isinstance(node, TokenItem):
                 self.token(node)
 
     def note(self, code: str, message: str, start: int, end: int, repair: Fix | None = None) -> None:
@@ -161,7 +161,7 @@ class _ItemChecks:
                 repair = None  # inside another repetition, the limits would multiply
             self.note("unbounded-space", message, start, end, repair)
 
-    def token(self, node: Token) -> None:
+    def token(self, node: TokenItem) -> None:
         if isinstance(node.token, str):
             begin = node.start + node.negated
             self.tokens.append((begin - self.offset, node.end - self.offset, node.token))

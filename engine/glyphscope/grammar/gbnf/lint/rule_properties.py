@@ -21,7 +21,7 @@ from glyphscope.grammar.gbnf.parse.syntax import (
     Alternatives,
     Class,
     GbnfRule,
-    Group,
+    GroupItem,
     Part,
     Quoted,
     Reference,
@@ -137,7 +137,7 @@ class _Expansion:
 
     def _entered(self, node: Part) -> tuple[Part, ...]:
         checkpoint()
-        if isinstance(node, Group):
+        if isinstance(node, GroupItem):
             self.open_groups.append((self.rules, len(self.names)))
             self.rules += 1
         return node.inner
@@ -147,7 +147,7 @@ class _Expansion:
             options = (tuple(chain.from_iterable(o for o, _ in item)) for item in by_option(node, parts))
             self.inner.append(tuple(options))
             return _EMPTY  # the rule's body, or a group, which knows its place in `inner`
-        if isinstance(node, Group):
+        if isinstance(node, GroupItem):
             rules, names = self.open_groups.pop()
             return _Expanded((len(self.inner) - 1,), _Weight(self.rules - rules, names, len(self.names)))
         if isinstance(node, Repetition):

@@ -49,7 +49,7 @@ class Character(NamedTuple):
     known: bool
 
 
-class Range(NamedTuple):
+class ClassRange(NamedTuple):
     """One item of a class, its place in the raw text, and whether it is written with a `-`."""
 
     low: int
@@ -79,7 +79,7 @@ def _text_of(read: list[Character]) -> str:
     return "".join([chr(c.code) if c.code <= LAST else IMPOSSIBLE for c in read])
 
 
-def ranges_of(raw: str, read: list[Character]) -> list[Range]:
+def ranges_of(raw: str, read: list[Character]) -> list[ClassRange]:
     """The items between brackets, as llama.cpp reads them.
 
     A `-` after a character makes a range, unless it is the last character; the next character, even `-`, is its end.
@@ -90,10 +90,10 @@ def ranges_of(raw: str, read: list[Character]) -> list[Range]:
         low = read[at]
         if at + 2 < len(read) and raw[read[at + 1].start : read[at + 1].end] == "-":
             high = read[at + 2]
-            items.append(Range(low.code, high.code, low.start, high.end))
+            items.append(ClassRange(low.code, high.code, low.start, high.end))
             at += 3
         else:
-            items.append(Range(low.code, low.code, low.start, low.end))
+            items.append(ClassRange(low.code, low.code, low.start, low.end))
             at += 1
     return items
 

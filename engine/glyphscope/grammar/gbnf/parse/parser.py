@@ -31,12 +31,12 @@ from glyphscope.grammar.gbnf.parse.syntax import (
     Comment,
     GbnfDocument,
     GbnfRule,
-    Group,
+    GroupItem,
     Item,
     Reference,
     Repetition,
     Sequence,
-    Token,
+    TokenItem,
 )
 
 # The tokens: one compiled expression, so that reading the text again at each keystroke costs milliseconds. Each
@@ -151,7 +151,7 @@ class _RuleBuilder:
         """`)`; there must be an open group."""
         frame = self._frames.pop()
         self.items = self._frames[-1].items
-        self.items.append(Group(frame.start, end, frame.body(start)))
+        self.items.append(GroupItem(frame.start, end, frame.body(start)))
 
     def repeat(self, minimum: int, maximum: int | None, start: int, end: int) -> None:
         """An operator from `start` to `end` on the last item; there must be one."""
@@ -282,7 +282,9 @@ class _Reader:
             raw = token[kind]
             inside = raw[1 + raw.startswith("!") : -1]
             number = inside[1:-1] if inside.startswith("[") else ""
-            rule.items.append(Token(start, end, _number(number) if number else inside, raw.startswith("!")))
+            rule.items.append(
+                TokenItem(start, end, _number(number) if number else inside, raw.startswith("!"))
+            )
         elif kind == BAD_NAME:
             self.bad_names.setdefault(token[kind], []).append((start, end))
             rule.references.append(Reference(start, end, token[kind]))

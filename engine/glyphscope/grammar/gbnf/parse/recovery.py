@@ -12,7 +12,7 @@ from typing import NamedTuple
 from glyphscope.base.visible import character_words
 from glyphscope.grammar.gbnf.diagnostics import Diagnostic, fix, report
 from glyphscope.grammar.gbnf.parse.syntax import GbnfRule
-from glyphscope.grammar.rules import Names
+from glyphscope.grammar.rules import RuleNames
 
 _NOT_OF_A_NAME = re.compile(r"[^A-Za-z0-9-]+")
 
@@ -128,7 +128,7 @@ def _bad_token(text: str, start: int, limit: int) -> Misplaced:
 
 def bad_names(places: Mapping[str, Sequence[tuple[int, int]]], rules: Sequence[GbnfRule]) -> list[Diagnostic]:
     """A problem for each place of a bad name, given the places of each name; every fix renames all of them."""
-    names = Names(
+    names = RuleNames(
         {name for rule in rules for name in (rule.name, *(r.name for r in rule.references))} - places.keys()
     )
     problems = []

@@ -51,14 +51,14 @@ class Reference(Syntax, frozen=True, gc=False, eq=False):
     name: str
 
 
-class Token(Syntax, frozen=True, gc=False, eq=False):
+class TokenItem(Syntax, frozen=True, gc=False, eq=False):
     """`<[5]>`, `<think>`, `!<[5]>`: the id, or the text between `<` and `>`."""
 
     token: int | str
     negated: bool
 
 
-class Group(Syntax, frozen=True, gc=False, eq=False):
+class GroupItem(Syntax, frozen=True, gc=False, eq=False):
     """`( … )`, with its parentheses."""
 
     body: Alternatives
@@ -97,7 +97,7 @@ class Alternatives(Syntax, frozen=True, gc=False, eq=False):
         return tuple([item for option in self.options for item in option.items])
 
 
-Item: TypeAlias = Quoted | Class | AnyCharacter | Reference | Token | Group | Repetition
+Item: TypeAlias = Quoted | Class | AnyCharacter | Reference | TokenItem | GroupItem | Repetition
 
 
 Part: TypeAlias = Alternatives | Item

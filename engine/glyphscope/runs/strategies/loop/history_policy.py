@@ -14,7 +14,7 @@ import msgspec
 from glyphscope.events import CallReady, Message, RunRequest, ToolCall, TransformActed, Violation
 from glyphscope.prompting.messages import RenderedMessages, render_messages
 from glyphscope.prompting.strategies import strategy_preset
-from glyphscope.prompting.template import Part
+from glyphscope.prompting.template import MessagePart
 from glyphscope.registry import ToolRegistry
 from glyphscope.runs.envelope import escaped
 from glyphscope.runs.transforming import Chain
@@ -43,7 +43,7 @@ class LoopHistory:
             turns.append((Message("user", self._note), NOTE))
         messages = (*opening.messages, *(message for message, _ in turns))
         changed, acted = self._chain.messages(messages)
-        parts = (*opening.parts, *(Part(name, message.content) for message, name in turns))
+        parts = (*opening.parts, *(MessagePart(name, message.content) for message, name in turns))
         return replace(opening, messages=changed, parts=parts), acted
 
     def said(self, text: str) -> None:
