@@ -85,7 +85,7 @@ def test_a_wrong_answer_has_its_reason_and_its_violation_at_the_deciding_charact
         "ok": "I", "parsed": "C", "valid": "I", "right_tool": "C", "right_arguments": "I",
     }  # fmt: skip
     reason = made["scores"]["ok"]["explanation"]
-    assert reason == "The call violates the tool's schema: /max_results max_results is at most 100"
+    assert reason == "The call, or the answer, violates its schema: /max_results max_results is at most 100"
     (info,) = (event for event in made["events"] if event["event"] == "info")
     (violation,) = info["data"]["violations"]
     assert violation["character"] == 53 and violation["path"] == "/sources"

@@ -520,9 +520,14 @@ def test_each_reason_of_a_cell_is_listed_before_a_second_of_one() -> None:
     manifest = made_manifest((arm,), 300, 1)
     page = Page(report_html(manifest, summarise(manifest, samples), samples))
     listed = re.findall(
-        r"(?:✗|✓) (The text is not a call|Wrong tool|correct)", page.words.split("samples are listed")[1]
+        r"(?:✗|✓) (The text is not of the expected form|Wrong tool|correct)",
+        page.words.split("samples are listed")[1],
     )
-    assert listed[:3] == ["The text is not a call", "Wrong tool", "The text is not a call"]
+    assert listed[:3] == [
+        "The text is not of the expected form",
+        "Wrong tool",
+        "The text is not of the expected form",
+    ]
     assert len(listed) >= report_runs.MAX_PER_CELL and "correct" not in listed[: report_runs.MAX_PER_CELL]
 
 

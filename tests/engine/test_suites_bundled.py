@@ -10,6 +10,7 @@ from jsonschema import Draft202012Validator
 
 from glyphscope.base import resources
 from glyphscope.evals.suites import (
+    answer_of,
     bundled_suites,
     check_suite,
     encode_suite,
@@ -124,3 +125,9 @@ def test_every_right_expression_of_a_prompt_has_the_same_value():
         if scenario.group == "calculate":
             (call,) = scenario.expect.calls
             assert len({calculate(each, None).value for each in call.any_of["expression"]}) == 1, scenario.id
+
+
+def test_the_starter_suite_has_calls_classes_and_values():
+    suite = load_suite("starter")
+    kinds = Counter(answer_of(suite, each).kind for each in suite.scenarios)
+    assert kinds == {"call": 12, "choice": 3, "schema": 2}

@@ -17,6 +17,7 @@ from glyphscope.evals.suites import (
     suite_registry,
 )
 from glyphscope.events import (
+    Answer,
     ApprovalRule,
     LoopSettings,
     Message,
@@ -86,6 +87,23 @@ def test_a_direct_run_becomes_its_prompt_and_its_call(tmp_path):
     assert asked.strategy == "two-stage", "an arm is named after a strategy that was not requested"
     assert asked_again(suite, SEARCH).ok
     assert not asked_again(suite, SEARCH.replace("harbour", "port")).ok
+
+
+@pytest.mark.parametrize(
+    ("answer", "text", "right", "wrong"),
+    [
+        (Answer("choice", "yes\nno"), "yes", "yes", "no"),
+        (Answer("schema", '{"type": "object"}'), '{"city": "Bern"}', {"city": "Bern"}, '{"city": "Oslo"}'),
+        (Answer("regex", "[0-9]+ ?"), "12 ", "12", "13"),
+    ],
+)
+def test_a_run_whose_answer_is_not_a_call_becomes_a_scenario_with_that_answer(
+    tmp_path, answer, text, right, wrong
+):
+    suite = suite_of(tmp_path, text, answer=answer)
+    (scenario,) = suite.scenarios
+    assert (scenario.answer, scenario.expect.final.equals) == (answer, right)
+    assert asked_again(suite, text).ok and not asked_again(suite, wrong).ok
 
 
 def test_a_run_with_a_relaxed_constraint_is_not_a_scenario():

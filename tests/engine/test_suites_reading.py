@@ -20,6 +20,7 @@ from glyphscope.evals.suites import (
     ExpectedCall,
     Scenario,
     Suite,
+    answer_of,
     check_suite,
     encode_suite,
     load_suite,
@@ -27,6 +28,7 @@ from glyphscope.evals.suites import (
     reading,
     suite_registry,
 )
+from glyphscope.events import Answer
 from glyphscope.registry import default_registry, find_places
 
 
@@ -327,3 +329,36 @@ def test_an_error_at_a_name_with_a_slash_has_its_place():
     place = find_places(text, ["/a~1b/~0/1", "/a~1b/~0/9", "/nothing"])
     assert [text[each.start : each.end] for each in place] == ["22", "[1, 22]", text]
     assert line_and_column("ab\ncd", 4) == (2, 2)
+
+
+def test_an_answer_is_read_from_the_file_that_it_names_and_is_a_part_of_the_suite(tmp_path):
+    (tmp_path / "city.json").write_text('{"type": "string"}')
+    (tmp_path / "sum.gbnf").write_text("root ::= [0-9]+")
+    one = scenario(id="sum", answer="sum.gbnf", expect={"final": {"equals": "12"}})
+    two = scenario(id="city", expect={"final": {"equals": "Bern"}})
+    three = scenario(id="call", answer="call")
+    suite = parse_suite(json.dumps(document(one, two, three, answer="schema:city.json")), folder=tmp_path)
+    answers = [answer_of(suite, each) for each in suite.scenarios]
+    assert answers == [Answer("gbnf", "root ::= [0-9]+"), Answer("schema", '{"type": "string"}'), Answer()]
+    assert parse_suite(encode_suite(suite)) == suite
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("schema:nosuch.json", "There is no such file"),
+        ("nosuch.gbnf", "There is no such file"),
+        ("schema:../outside.json", "outside of the folder"),
+        ("schema:not.json", "The schema is not JSON"),
+        ("schema:bytes.json", "not UTF-8"),
+        ("schema:.", "folder"),
+    ],
+)
+def test_an_answers_file_that_cannot_be_used_is_reported_at_its_place(tmp_path, name, words):
+    (tmp_path / "outside.json").write_text("{}")
+    folder = tmp_path / "suites"
+    folder.mkdir()
+    (folder / "not.json").write_text("{")
+    (folder / "bytes.json").write_bytes(b"\xff")
+    (pointer, found), *others = problems(scenario(answer=name, expect={}), folder=folder).items()
+    assert pointer == "/scenarios/0/answer" and words in found and not others

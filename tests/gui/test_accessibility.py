@@ -128,7 +128,7 @@ def unnamed(top):
 
 
 def twice_named(top):
-    """Describe the buttons with the name of another one, which nothing but their place tells apart."""
+    """Describe the buttons with the name of another one, from which only their place differs."""
     buttons = [each for each in stops(top) if isinstance(each, QAbstractButton) and not each.isCheckable()]
     names = Counter(map(name_of, buttons))
     return [f"two of one name: {call_it(each)}" for each in buttons if names[name_of(each)] > 1]

@@ -283,7 +283,7 @@ def test_verdicts_of_runs_are_shown_in_words(qapp):
     unread = SampleFailure(reason="PARSE", code="LEADING_TEXT")
     model.show([made_sample(arm, ok=False, failures=(each,)) for each in (wrong, unread)], {})
     reasons = [model.index(row, REASON).data() for row in range(2)]
-    assert reasons == ["Wrong arguments /max_results", "The text is not a call (LEADING_TEXT)"]
+    assert reasons == ["Wrong arguments /max_results", "The text is not of the expected form (LEADING_TEXT)"]
     odd = msgspec.structs.replace(made_sample(arm), text="<b>bold</b>\nline")
     model.show([odd], {})
     assert model.index(0, TEXT).data() == "<b>bold</b> line"

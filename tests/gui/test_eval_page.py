@@ -66,9 +66,9 @@ def test_a_page_that_is_left_while_it_is_made_is_made_once(open_page, qtbot):
 
 def test_the_first_evaluation_is_the_starter_suite_whose_scenarios_can_be_filtered(opened):
     screen = opened()
-    screen.until("2 arms × 12 scenarios × 1 trial = 24 samples")
+    screen.until("2 arms × 17 scenarios × 1 trial = 34 samples")
     assert "GLYPH · no constraint\nGLYPH · mask" in screen, "the arms"
-    assert len(screen.rows(SCENARIOS)) == 12 and "Search for AI news" in screen.rows(SCENARIOS)[0][0]
+    assert len(screen.rows(SCENARIOS)) == 17 and "Search for AI news" in screen.rows(SCENARIOS)[0][0]
     screen.type("Filter scenarios", "search")
     screen.until("= 8 samples")
     screen.write("Number of scenarios per suite", 1)

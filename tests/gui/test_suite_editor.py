@@ -128,7 +128,7 @@ def test_an_error_is_shown_at_its_scenario_and_nothing_is_written(edit, tmp_path
     editor.until("prompt is empty")
     assert editor.chosen("Scenarios").startswith("scenario") and not (tmp_path / "suites").exists()
     editor.press("Remove this scenario")
-    assert len(editor.saved().scenarios) == 12
+    assert len(editor.saved().scenarios) == 17
 
 
 def test_a_scenario_that_the_form_cannot_show_is_edited_as_json(edit):
@@ -311,7 +311,7 @@ def test_a_suite_of_another_programs_file_is_edited_as_a_copy(tmp_path):
 @pytest.mark.slow
 def test_a_saved_suite_is_ticked_and_listed_again(open_page, qtbot):
     page, screen = evaluate_page(open_page, qtbot)
-    qtbot.waitUntil(lambda: len(screen.rows(SCENARIOS)) == 12)
+    qtbot.waitUntil(lambda: len(screen.rows(SCENARIOS)) == 17)
     screen.press("Edit…")
     screen.dialog(SuiteEditor).press("Save")
     screen.until("2 arms × 24 scenarios")

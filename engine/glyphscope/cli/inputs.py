@@ -16,7 +16,7 @@ from glyphscope.base.inputs import read_file, utf8_text
 from glyphscope.base.shorten import shorten
 from glyphscope.base.visible import visible
 from glyphscope.cli.output import diagnostics, print_line_error, print_note
-from glyphscope.events import CALL, Answer, Shape
+from glyphscope.events import Answer, Shape, described_answer
 from glyphscope.grammar.shapes import fitting_shape, shape_note
 from glyphscope.registry import (
     Tool,
@@ -48,27 +48,13 @@ ANSWER_METAVAR = "call|schema:FILE|regex:PATTERN|choice:A|B|FILE.gbnf|FILE.lark"
 
 def read_answer(text: str) -> Answer:
     """The answer that `--answer` describes, with the text of its file."""
-    kind, colon, rest = text.partition(":")
-    match kind:
-        case "call" if not colon:
-            return CALL
-        case "schema" if colon:
-            return Answer("schema", read_text(rest))
-        case "regex" if colon:
-            return Answer("regex", rest)
-        case "choice" if colon:
-            return Answer("choice", "\n".join(rest.split("|")))
-    for grammar in ("gbnf", "lark"):
-        if kind == grammar and colon:
-            return Answer(grammar, read_text(rest))
-        if text.endswith(f".{grammar}"):
-            return Answer(grammar, read_text(text))
-    raise InputError(
-        "This does not describe an answer.",
-        where=f"--answer {shorten(text, 60)}",
-        hint="Write call, schema:FILE, regex:PATTERN, choice:A|B, or the path of a .gbnf or .lark file. "
-        "Answers to a router's questions are given by --reply.",
-    )
+    try:
+        return described_answer(text, read_text)
+    except InputError:
+        raise
+    except GlyphscopeError as error:
+        hint = f"{error.hint} Answers to a router's questions are given by --reply."
+        raise InputError(error.message, where=f"--answer {shorten(text, 60)}", hint=hint) from None
 
 
 def shown_source(source: str) -> str:

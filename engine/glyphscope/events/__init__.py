@@ -9,7 +9,7 @@ same text. Times are seconds. `path` is a JSON Pointer into the call as it was w
 shape, `/args/max_results` in the tool-args shape); `rule` is a JSON Pointer into the `parameters` of the tool.
 """
 
-from glyphscope.events.answer import ANSWER_CHOICES, CALL, Answer, AnswerKind
+from glyphscope.events.answer import ANSWER_CHOICES, CALL, Answer, AnswerKind, described_answer
 from glyphscope.events.base import Code, ModelInfo, RunEvent, Status, TemplateForm
 from glyphscope.events.choices import (
     AUTO,

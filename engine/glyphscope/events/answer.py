@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal, TypeAlias
 
 import msgspec
 
+from glyphscope.base.errors import GlyphscopeError
 from glyphscope.base.shorten import shorten
 from glyphscope.events.setting import Choice
 
@@ -52,3 +54,25 @@ class Answer(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 CALL = Answer()
+
+
+def described_answer(text: str, read: Callable[[str], str]) -> Answer:
+    """The answer that `--answer` and a suite describe; `read` returns the text of a file. Raises GlyphscopeError."""
+    kind, colon, rest = text.partition(":")
+    match kind:
+        case "call" if not colon:
+            return CALL
+        case "schema" if colon:
+            return Answer("schema", read(rest))
+        case "regex" if colon:
+            return Answer("regex", rest)
+        case "choice" if colon:
+            return Answer("choice", "\n".join(rest.split("|")))
+        case "gbnf" | "lark" if colon:
+            return Answer(kind, read(rest))
+    if text.endswith((".gbnf", ".lark")):
+        return Answer("gbnf" if text.endswith(".gbnf") else "lark", read(text))
+    raise GlyphscopeError(
+        "This does not describe an answer.",
+        hint="Write call, schema:FILE, regex:PATTERN, choice:A|B, or the path of a .gbnf or .lark file.",
+    )

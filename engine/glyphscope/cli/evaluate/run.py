@@ -139,7 +139,7 @@ def run(
 ) -> None:
     """Run suites with models: every combination of the options is an arm, with the same seeds in each.
 
-    Without a suite, `starter` runs without a constraint and under the mask: 12 prompts, under two minutes with the
+    Without a suite, `starter` runs without a constraint and under the mask: 17 prompts, under two minutes with the
     embedded model. Writes samples, records of all runs, figures and a report. --resume continues an interrupted
     evaluation.
     """

@@ -23,7 +23,7 @@ from glyphscope.evals.matrix.arms import AXES, Arm, first_value, values_of
 from glyphscope.evals.matrix.notes import in_different_shapes
 from glyphscope.evals.matrix.profiles import profile
 from glyphscope.evals.suites.reading import encode_suite, load_suite
-from glyphscope.evals.suites.suite import Scenario, Suite, SuiteUsed
+from glyphscope.evals.suites.suite import Scenario, Suite, SuiteUsed, answer_of
 from glyphscope.events import Setting, default_order
 from glyphscope.events.load_options import MAX_SEQUENCES
 from glyphscope.models.opening import SCRIPTED
@@ -113,6 +113,7 @@ class LoadedSuite:
                 each.id
                 for each in self.suite.scenarios
                 if "strategy" in {**self.suite.request, **each.request}
+                or not answer_of(self.suite, each).is_call
             ),
         )
 

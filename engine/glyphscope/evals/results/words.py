@@ -24,9 +24,9 @@ MEASURE_WORDS: dict[Measure, str] = {
     "right_arguments": "with the correct arguments",
 }
 REASON_WORDS: dict[Reason, str] = {
-    "PARSE": "The text is not a call",
+    "PARSE": "The text is not of the expected form",
     "LENGTH": "The token limit was reached before the end of the text",
-    "SCHEMA": "The call violates the tool's schema",
+    "SCHEMA": "The call, or the answer, violates its schema",
     "WRONG_TOOL": "Wrong tool",
     "WRONG_ARGUMENTS": "Wrong arguments",
     "MISSING_CALL": "An expected call is missing",
@@ -34,7 +34,7 @@ REASON_WORDS: dict[Reason, str] = {
     "UNWANTED_CALL": "A call although none was expected",
     "FORBIDDEN_TOOL": "A forbidden tool was called",
     "WRONG_CHOICE": "The router chose otherwise",
-    "FINAL_TEXT": "The text answer is not as expected",
+    "FINAL_TEXT": "The answer is not as expected",
     "WORKSPACE": "The final workspace is not as expected",
     "NOT_SEEN": "An expected error code did not occur",
     "PATH": "A JSONPath assertion is not met",

@@ -78,7 +78,7 @@ def _of_judge(state: RunState, stage: StageState, failure: SampleFailure) -> tup
     name_key, args_key = shape_keys(state.started.request.shape)
     if failure.reason in OF_TOOL:
         return _written(stage.fields.get(f"/{name_key}"))
-    if failure.reason != "WRONG_ARGUMENTS":
+    if failure.reason not in ("WRONG_ARGUMENTS", "FINAL_TEXT"):
         return None
     path = failure.path if failure.path.startswith("/") or not failure.path else f"/{failure.path}"
     prefix = f"/{args_key}" if args_key else ""

@@ -17,7 +17,7 @@ from glyphscope.base.shorten import shorten
 from glyphscope.base.structs import ready
 from glyphscope.evals.matrix.arms import Arm
 from glyphscope.evals.scoring.matching import has_all
-from glyphscope.evals.suites.suite import Scenario, ScriptedResult, Suite
+from glyphscope.evals.suites.suite import Scenario, ScriptedResult, Suite, answer_of
 from glyphscope.events import (
     ApprovalRule,
     RunRequest,
@@ -51,12 +51,16 @@ def request_for(
 
     The scenario's members override the suite's, which override the arm's; nested settings (`loop`,
     `router`, `repair`) are merged by their members. `presets` of the tool loop come before all of these. Nothing
-    waits for a person: calls are executed by the scripted tools. Raises GlyphscopeError for members that do not
+    waits for a person: calls are executed by the scripted tools. An answer that is not a call is given by the strategy
+    direct, whatever the arm's is. Raises GlyphscopeError for members that do not
     fit.
     """
     members = _merged(_merged(_of_arm(arm, suite), suite.request), scenario.request)
     if scenario.answers:
         members = _merged(members, {"router": {"answers": list(scenario.answers)}})
+    members["answer"] = answer_of(suite, scenario)
+    if not members["answer"].is_call:
+        members["strategy"] = "direct"
     executed = members["strategy"] == "loop" or bool(members.get("dispatch"))
     try:
         members["loop"] = _loop(members, presets)

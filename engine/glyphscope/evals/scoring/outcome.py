@@ -23,6 +23,7 @@ from glyphscope.evals.scoring.matching import ArgumentDifference, Values, altern
 from glyphscope.evals.suites.suite import Expectation, PathCheck, Scenario, expectations
 from glyphscope.events import Aborted, LimitReached, RepairTried, Routed, RunRequest, ToolResult, Violation
 from glyphscope.grammar.regular import pattern
+from glyphscope.notation import parse_value
 from glyphscope.runs import RunState, StageState
 from glyphscope.turns import AnswerValidator, Expected, TurnOptions, own_form
 
@@ -78,6 +79,11 @@ class RunReading:
         return None if self.state.started is None else self.state.started.request
 
     @property
+    def calls_tools(self) -> bool:
+        """Whether the answer is to be a call, or words in place of one."""
+        return self.request is None or self.request.answer.is_call
+
+    @property
     def in_loop(self) -> bool:
         return self.request is not None and self.request.strategy == "loop"
 
@@ -115,7 +121,7 @@ class RunReading:
     @property
     def only_words(self) -> bool:
         """Whether the last text is words in which no call begins."""
-        if self.calls or not self.texts or self.texts[-1].kind not in _WHOLE:
+        if self.calls or not self.texts or self.texts[-1].kind not in _WHOLE or not self.calls_tools:
             return False
         return self._looked_through is None or not self._looked_through.calls
 
@@ -123,7 +129,7 @@ class RunReading:
     def _looked_through(self) -> AnswerValidator | None:
         """The validator after searching the last text for calls; None without a text, request or registry."""
         request, registry, text = self.request, self.state.whole_registry, self.last_text
-        if request is None or registry is None or not text or self.calls:
+        if request is None or registry is None or not text or self.calls or not self.calls_tools:
             return None
         form = own_form(request.notation, request.shape, text_after=True)
         validator = Expected(form, TurnOptions("auto", most_calls=None)).validator(registry)
@@ -144,6 +150,14 @@ class RunReading:
         return self.last_text.strip() if self.only_words and not (self.in_loop or self.routed) else None
 
     @property
+    def value(self) -> Any:
+        """The value of a valid answer of a schema, whatever its notation; UNSET for any other answer."""
+        request, answer = self.request, self.state.answer
+        if request is None or answer is None or request.answer.kind != "schema":
+            return msgspec.UNSET
+        return parse_value(answer.text, request.notation)
+
+    @property
     def text(self) -> str:
         """The text to show: the answer, the whole call if it was written in parts, or the last text."""
         if self.state.answer is not None:
@@ -157,7 +171,7 @@ class RunReading:
         """Whether the model's own texts are in the notation; None if one was stopped for another reason."""
         if self._cut_off:
             return None
-        verdicts = [_parsed(stage) for stage in self.own]
+        verdicts = [_parsed(stage, calls=self.calls_tools) for stage in self.own]
         if not verdicts or False in verdicts:
             return False if verdicts else None
         return None if None in verdicts else True
@@ -171,7 +185,7 @@ class RunReading:
     @property
     def fault(self) -> tuple[Reason, Violation] | None:
         """The error of the text that ended the run without a result; None if the last text was right."""
-        if self.calls and not self.in_loop:
+        if (self.calls and not self.in_loop) or (self.state.answer is not None and not self.calls_tools):
             return None
         if self._cut_off:
             message = "no tokens are left for the arguments"
@@ -183,7 +197,7 @@ class RunReading:
         first = last.violations[0]
         if _by_length(last, first):
             return "LENGTH", first
-        return "PARSE" if _not_of_notation(last) else "SCHEMA", first
+        return "PARSE" if _not_of_notation(last, calls=self.calls_tools) else "SCHEMA", first
 
     @property
     def named(self) -> str:
@@ -229,9 +243,11 @@ class RunReading:
         return None
 
 
-def _parsed(stage: StageState) -> bool | None:
+def _parsed(stage: StageState, *, calls: bool) -> bool | None:
     wrong = [violation for violation in stage.violations if not _by_length(stage, violation)]
-    if any(violation.code in SYNTAX for violation in wrong) or (wrong and _not_of_notation(stage)):
+    if any(violation.code in SYNTAX for violation in wrong) or (
+        wrong and _not_of_notation(stage, calls=calls)
+    ):
         return False
     if len(wrong) < len(stage.violations):
         return None
@@ -243,8 +259,8 @@ def _by_length(stage: StageState, violation: Violation) -> bool:
     return violation.code == "TRUNCATED" and stage.finished is not None and stage.finished.reason == "length"
 
 
-def _not_of_notation(stage: StageState) -> bool:
-    """Whether the first error of the text is in its form.
+def _not_of_notation(stage: StageState, *, calls: bool) -> bool:
+    """Whether the first error of the text is in its form; `calls`: it should be a call.
 
     A word at the beginning could be a tool's name in GLYPH's head form, and is an unknown tool there; in JSON it is
     text before the call, or in a router's answer a value other than an object. All of them are treated alike, as text.
@@ -252,6 +268,8 @@ def _not_of_notation(stage: StageState) -> bool:
     if not stage.violations:
         return False
     first = stage.violations[0]
+    if not calls:
+        return first.code in SYNTAX
     whole_value = (first.code, first.path) == ("TYPE_MISMATCH", "")
     if (stage.kind in _WHOLE or stage.kind == "router") and (whole_value or first.code == "UNKNOWN_TOOL"):
         return not _CALL_BEGUN.match(stage.text) and "{" not in stage.text[: first.char]
@@ -288,14 +306,17 @@ def turn_outcomes(
 
 def subject(prompt: str, reading: RunReading, workspace: dict[str, Any] | None) -> dict[str, Any]:
     """`prompt`, `calls` (each with `tool`, `arguments`, and `ok` and `result` if it was executed), `answer` (the final
-    text; None without one), `text` (the model's last text) and `workspace` (None without demo tools).
+    text; None without one), `text` (the model's last text) and `workspace` (None without demo tools); and `value`, that
+    of a valid answer of a schema.
     """
+    value = reading.value
     return {
         "prompt": prompt,
         "calls": [_call(call) for call in reading.calls],
         "answer": reading.said,
         "text": reading.last_text,
         "workspace": workspace,
+        **({} if value is msgspec.UNSET else {"value": value}),
     }
 
 

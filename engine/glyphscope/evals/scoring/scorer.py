@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -18,7 +18,9 @@ from glyphscope.base.visible import visible
 from glyphscope.evals.checking.service import CheckFailed
 from glyphscope.evals.results.sample import NO_ANSWER, ModelCall, Reason, Sample, SampleFailure
 from glyphscope.evals.scoring.matching import (
+    ArgumentDifference,
     Matcher,
+    Values,
     alternatives,
     pair_up,
     quoted,
@@ -26,8 +28,8 @@ from glyphscope.evals.scoring.matching import (
     shown,
     wrong_tool,
 )
-from glyphscope.evals.scoring.outcome import MadeCall, TurnOutcome, path_fault
-from glyphscope.evals.suites.suite import FinalText
+from glyphscope.evals.scoring.outcome import MadeCall, RunReading, TurnOutcome, path_fault
+from glyphscope.evals.suites.suite import FinalText, right_answers
 from glyphscope.events import Code
 from glyphscope.grammar.regular import pattern
 
@@ -235,8 +237,10 @@ class _TurnScore:
 
     def _answer_failures(self) -> Iterator[SampleFailure]:
         if (rule := self.expect.final) is not None:
-            for detail in _answer_faults(rule, self.reading.said):
-                yield self._failure("FINAL_TEXT", detail)
+            if self._fault is not None and not self.reading.calls_tools:
+                return  # there is no answer to compare
+            for found in _answer_faults(rule, self.reading):
+                yield self._failure("FINAL_TEXT", found.words, path=found.pointer)
 
     def _workspace_failures(self) -> Iterator[SampleFailure]:
         schema, workspace = self.expect.workspace, self._document["workspace"]
@@ -328,17 +332,33 @@ def failure(
     return SampleFailure(reason=reason, detail=words, code=code, path=place, turn=turn)
 
 
-def _answer_faults(rule: FinalText, said: str | None) -> Iterator[str]:
-    """The errors of an answer in words, which has no white space at its ends."""
+def _answer_faults(rule: FinalText, reading: RunReading) -> Iterator[ArgumentDifference]:
+    """The errors of an answer in words, which has no white space at its ends, or of the value of a schema."""
+    said = reading.said
     if said is None:
-        yield "there is no answer in words"
+        yield ArgumentDifference("", "there is no answer in words")
         return
-    if rule.equals is not None and said != rule.equals.strip():
-        yield f"the answer is {shown(said)}, not {shown(rule.equals)}"
+    value = said if reading.value is msgspec.UNSET else reading.value
+    values = Values(unordered=rule.unordered, folded=rule.folded)
+    right = right_answers(rule)
+    if right and not any(values.same(each, value) for each in right):
+        yield _difference(values, right, value)
+    if rule.schema is not None and (fault := schema_fault(rule.schema, value, "the answer")) is not None:
+        yield fault
     for part in rule.contains:
         if part not in said:
-            yield f"the answer is {shown(said)}, and does not contain {shown(part)}"
+            yield ArgumentDifference("", f"the answer is {shown(said)}, and does not contain {shown(part)}")
     if rule.pattern is not None and not pattern.found(rule.pattern, said):
-        yield f"the answer is {shown(said)}, and does not fit the pattern {shown(rule.pattern)}"
+        words = f"the answer is {shown(said)}, and does not fit the pattern {shown(rule.pattern)}"
+        yield ArgumentDifference("", words)
     if len(said) < rule.least_characters:
-        yield f"the answer has {len(said):,} characters, and needs {rule.least_characters}"
+        words = f"the answer has {len(said):,} characters, and needs {rule.least_characters}"
+        yield ArgumentDifference("", words)
+
+
+def _difference(values: Values, right: tuple[Any, ...], value: Any) -> ArgumentDifference:
+    """The difference of a value from the right one, at its place if there is only one."""
+    found = values.difference(right[0], value) if len(right) == 1 else None
+    if found is not None and found.pointer:
+        return found
+    return ArgumentDifference("", f"the answer is {shown(value)}, not {alternatives(right)}")

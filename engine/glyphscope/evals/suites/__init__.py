@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         ScriptedResult,
         Suite,
         SuiteUsed,
+        answer_of,
         expectations,
     )
 else:

@@ -27,8 +27,9 @@ from glyphscope.evals.suites.suite import (
     Suite,
 )
 from glyphscope.events import AnyEvent, CallReady, QuestionAnswered, Routed, RunRequest, ToolResult
+from glyphscope.notation import parse_value
 from glyphscope.registry import parse_document
-from glyphscope.runs import run_state
+from glyphscope.runs import RunState, run_state
 from glyphscope.store.bundle import read_run
 
 _FAULTS: dict[str, Any] = {"tool": "tool", "protocol": "protocol", "timeout": "timeout"}
@@ -87,6 +88,8 @@ def scenario_of_run(events: Iterable[AnyEvent], id: str, where: str = "") -> Sce
             where=where,
             hint="Change the tools themselves, and take a run of those.",
         )
+    if not request.answer.is_call:
+        return _of_answer(state, request, id, where)
     calls = [event for event in events if isinstance(event, CallReady)]
     results = {event.call: event for event in events if isinstance(event, ToolResult)}
     choice = _choice(events)
@@ -114,6 +117,23 @@ def scenario_of_run(events: Iterable[AnyEvent], id: str, where: str = "") -> Sce
         script=_script(calls, results),
         request=_request(request),
         answers=_answers(events),
+        note=f"Made of a run of {state.started.model.name}, {state.started.time}.",
+    )
+
+
+def _of_answer(state: RunState, request: RunRequest, id: str, where: str) -> Scenario:
+    """The scenario of a run whose answer is not a call. Raises SuiteError for a run without a valid answer."""
+    if state.answer is None or state.started is None:
+        raise SuiteError("The run has no valid answer.", where=where, hint="Use a run that produced one.")
+    text = state.answer.text
+    value = parse_value(text, request.notation) if request.answer.kind == "schema" else text.strip()
+    return Scenario(
+        id=_slug(id),
+        group=request.answer.kind,
+        prompt=request.prompt,
+        expect=Expectation(final=FinalText(equals=value)),
+        answer=request.answer,
+        request=_request(request),
         note=f"Made of a run of {state.started.model.name}, {state.started.time}.",
     )
 

@@ -6,6 +6,7 @@ Python files, so that a saved copy can be run anywhere.
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -45,6 +46,7 @@ from glyphscope.evals.suites.suite import (
     Suite,
     expectations,
 )
+from glyphscope.events import CALL, Answer, described_answer
 from glyphscope.registry import ToolRegistry
 from glyphscope.registry.document import parse_text, plain
 from glyphscope.registry.places import find_places
@@ -56,7 +58,7 @@ STARTER = "starter"
 """The bundled suite for a first evaluation: small, and with a result that shows what the mask does."""
 
 MAX_SOURCE = 1_000_000
-"""Bytes of a Python file that a suite names."""
+"""Bytes of a Python file, or of the file of an answer, that a suite names."""
 
 _FOLDER, _SUFFIX = "suites", ".json"
 _KEY = "glyphscope_suite"
@@ -122,11 +124,14 @@ def suite_registry(suite: Suite, scenario: Scenario | None, folder: FilePath | N
 
 @dataclass
 class _Reading:
-    """One suite being read. Files that are named repeatedly are read once: registries as tools, or the reasons why they
-    cannot be used (JSON Pointers and sentences), and as documents; the problem of each function; sources by file.
+    """One suite being read; `answer` is what it says of its scenarios' answers.
+
+    Files that are named repeatedly are read once: registries as tools, or the reasons why they cannot be used (JSON
+    Pointers and sentences), and as documents; the problem of each function; sources by file.
     """
 
     folder: FilePath | None
+    answer: Answer = CALL
     _opened: dict[str, tuple[KnownTools | None, list[tuple[str, str]]]] = field(default_factory=dict)
     _documents: dict[str, str | dict[str, Any]] = field(default_factory=dict)
     _functions: dict[str, str] = field(default_factory=dict)
@@ -140,15 +145,55 @@ class _Reading:
         if isinstance(version, int) and not isinstance(version, bool) and version != VERSION:
             yield (_KEY,), _wrong_version(version)
             return
+        yield from self._answers(document)
         broken: set[Path] = set()
         for path, message in problems_of(Suite, document):
             broken.add(path[:2] if path[:1] and path[0] in _PARTS else path[:1])
             yield path, message
         if ("sources",) not in broken:
             self._sources = document.get("sources", {})
+        if ("answer",) not in broken:
+            self.answer = msgspec.convert(document.get("answer"), Answer | None) or CALL
         if not broken & {(name,) for name in ("name", "request", "registry", *_PARTS)}:
             yield from self._whole_problems(document)
         yield from self._parts_problems(document, broken)
+
+    def _answers(self, document: dict[str, Any]) -> Iterator[Found]:
+        """Replace each answer that is described by the answer itself, with the text of its file; those that cannot be
+        read are taken out, and are the problems.
+        """
+        scenarios = document.get("scenarios")
+        parts = enumerate(scenarios if isinstance(scenarios, list) else ())
+        for at, part in (((), document), *((("scenarios", index), each) for index, each in parts)):
+            given = part.get("answer") if isinstance(part, dict) else None
+            if given is None or (isinstance(given, dict) and "schema" not in given):
+                continue
+            try:
+                part["answer"] = msgspec.to_builtins(self._answer(given))
+            except GlyphscopeError as error:
+                del part["answer"]
+                yield (*at, "answer"), error.words
+
+    def _answer(self, given: Any) -> Answer:
+        """Raises GlyphscopeError."""
+        if isinstance(given, str):
+            return described_answer(given, self._answer_file)
+        if isinstance(given, dict) and [*given] == ["schema"]:
+            return Answer("schema", json.dumps(given["schema"], ensure_ascii=False))
+        raise GlyphscopeError(
+            "This does not describe an answer.",
+            hint='Write a text, such as "choice:yes|no" or "schema:FILE", or {"schema": {…}}.',
+        )
+
+    def _answer_file(self, name: str) -> str:
+        """Raises StorageError and SuiteError."""
+        if self.folder is None:
+            raise SuiteError(f"The file {name} cannot be read: the suite has no folder.")
+        path = named_file(self.folder, name)
+        return utf8_text(
+            read_file(path, MAX_SOURCE, "an answer's description", error=SuiteError), name, hint="Save it as UTF-8.",
+            error=SuiteError,
+        )  # fmt: skip
 
     def suite(self, document: dict[str, Any]) -> Suite:
         """The suite of a document without errors, including the files that it names. Raises SuiteError."""
@@ -185,6 +230,8 @@ class _Reading:
         known, problems = self._tools(document.get("registry", "default"), ("registry",))
         yield from problems
         yield from rules.request_problems(document.get("request", {}), known, ("request",))
+        if wrong := rules.answer_problem(self.answer):
+            yield ("answer",), wrong
         if not any(document.get(name) for name in _PARTS):
             yield (), "The suite asks nothing: it has no scenarios, no checks and no sizes."
         number = len(document.get("scenarios") or ())
@@ -224,7 +271,7 @@ class _Reading:
                 yield from problems
             if own is not None and struct.tools is not None:
                 own = own.only(struct.tools)
-            yield from rules.scenario_problems(struct, own, at)
+            yield from rules.scenario_problems(struct, own, at, self.answer)
             yield from self._function_problems(struct, at)
 
     def _function_problems(self, scenario: Scenario, at: Path) -> Iterator[Found]:

@@ -6,12 +6,15 @@ figures would be about the suite, but be read as figures about a model.
 
 from __future__ import annotations
 
+import json
+import re
 import unicodedata
 from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 
+from glyphscope.base.errors import GrammarError
 from glyphscope.base.pointer import Path, steps_of
 from glyphscope.evals.checking.service import bad_path
 from glyphscope.evals.suites.registries import KnownTools
@@ -25,8 +28,9 @@ from glyphscope.evals.suites.suite import (
     Scenario,
     ScriptedResult,
     SizeRow,
+    expectations,
 )
-from glyphscope.events import NOTATIONS, TOOL_CHOICES, RunRequest
+from glyphscope.events import CALL, NOTATIONS, TOOL_CHOICES, Answer, RunRequest
 from glyphscope.grammar.regular.regex import unreadable
 from glyphscope.prompting.message_list import ROLES
 from glyphscope.prompting.strategies import strategy_presets
@@ -36,6 +40,8 @@ from glyphscope.registry.patterns import bad_pattern
 from glyphscope.runs.sampling import stop_problem
 from glyphscope.runs.strategies.loop.presets import loop_presets
 from glyphscope.runs.transforming import TRANSFORMS
+from glyphscope.turns.answers import answer_grammar, answer_validator_of, schema_answer
+from glyphscope.turns.own import answer_form, own_call
 
 REQUEST_MEMBERS = (
     "strategy", "max_tokens", "system", "system_prompt", "preset", "loop", "router", "repair", "dispatch", "stop_on",
@@ -51,7 +57,7 @@ MAX_TURNS = 64
 MAX_RUBRIC = 20_000
 """Characters of a rubric: it is part of the judge's prompt."""
 
-_OWN_PLACE = {"prompt": '"prompt"', "registry": '"registry"'}
+_OWN_PLACE = {name: f'"{name}"' for name in ("prompt", "registry", "answer")}
 _UNUSED = ("sources", "approvals")
 _LEAST: dict[tuple[str, ...], tuple[int, str]] = {
     ("max_tokens",): (1, "It is at least 1."),
@@ -105,8 +111,29 @@ def request_problems(request: dict[str, Any], tools: KnownTools | None, path: Pa
         yield from _values(request, tools, path)
 
 
-def scenario_problems(scenario: Scenario, tools: KnownTools | None, path: Path) -> Iterator[Found]:
-    """All problems of one scenario. `tools` are its registry's under its own allow list; None: not known."""
+def answer_problem(answer: Answer) -> str:
+    """Why nothing can be this answer; empty for a call, and where something can."""
+    try:
+        if not answer.is_call:
+            (schema_answer if answer.kind == "schema" else answer_grammar)(answer)
+    except GrammarError as error:
+        return error.words
+    return ""
+
+
+def scenario_problems(
+    scenario: Scenario, tools: KnownTools | None, path: Path, answer: Answer = CALL
+) -> Iterator[Found]:
+    """All problems of one scenario. `tools` are its registry's under its own allow list; None: not known. `answer` is
+    the suite's.
+    """
+    own, answer = scenario.answer, scenario.answer or answer
+    if wrong := answer_problem(answer):
+        if own is not None:
+            yield (*path, "answer"), wrong
+        answer = CALL
+    elif not answer.is_call:
+        yield from _of_calls(scenario, answer, path)
     yield from name_problems(scenario.id, (*path, "id"))
     if not scenario.prompt.strip():
         yield (*path, "prompt"), "A scenario asks something: the prompt is empty."
@@ -117,11 +144,30 @@ def scenario_problems(scenario: Scenario, tools: KnownTools | None, path: Path) 
             yield from _scripted(result, tools, (*path, "script", index))
     if len(scenario.turns) > MAX_TURNS:
         yield (*path, "turns"), f"There are {len(scenario.turns)} turns; at most {MAX_TURNS} are allowed."
-    yield from _expected(scenario.expect, scenario, tools, (*path, "expect"))
+    yield from _expected(scenario.expect, scenario, tools, answer, (*path, "expect"))
     for index, turn in enumerate(scenario.turns):
         if not turn.prompt.strip():
             yield (*path, "turns", index, "prompt"), "A turn asks something: the prompt is empty."
-        yield from _expected(turn.expect, scenario, tools, (*path, "turns", index, "expect"))
+        yield from _expected(turn.expect, scenario, tools, answer, (*path, "turns", index, "expect"))
+
+
+def _of_calls(scenario: Scenario, answer: Answer, path: Path) -> Iterator[Found]:
+    """The members of a scenario that only calls can have, though its answer is another one."""
+    why = f"The answer is not a call ({answer}), so there is nothing that this could be about."
+    strategy = scenario.request.get("strategy", "direct")
+    if strategy != "direct":
+        yield (*path, "request", "strategy"), f"The answer is not a call ({answer}): its strategy is direct."
+    for name in ("script", "demo"):
+        if getattr(scenario, name):
+            yield (*path, name), why
+    turns = ((*path, "turns", index, "expect") for index in range(len(scenario.turns)))
+    for at, expect in zip(((*path, "expect"), *turns), expectations(scenario), strict=True):
+        for name in ("calls", "ordered", "extra_calls", "forbidden", "choice", "workspace"):
+            if getattr(expect, name):
+                yield (*at, name), why
+        for index, check in enumerate(expect.paths):
+            if re.match(r"\$(\.calls|\[['\"]calls)\b", check.path) and check.count != 0:
+                yield (*at, "paths", index, "path"), f"The answer is not a call ({answer}): $.calls is empty."
 
 
 def check_problems(row: CheckRow, path: Path) -> Iterator[Found]:
@@ -211,7 +257,7 @@ def _scripted(result: ScriptedResult, tools: KnownTools, path: Path) -> Iterator
 
 
 def _expected(
-    expect: Expectation, scenario: Scenario, tools: KnownTools | None, path: Path
+    expect: Expectation, scenario: Scenario, tools: KnownTools | None, answer: Answer, path: Path
 ) -> Iterator[Found]:
     for index, call in enumerate(expect.calls):
         at = (*path, "calls", index)
@@ -229,7 +275,7 @@ def _expected(
             'After a question without an answer there is no call. Give "answers", or no calls.',
         )
     if expect.final is not None:
-        yield from _final(expect.final, (*path, "final"))
+        yield from _final(expect.final, answer, (*path, "final"))
     if expect.workspace is not None:
         if not scenario.demo:
             yield (*path, "workspace"), 'There is no workspace without the demo tools: "demo" is true.'
@@ -309,21 +355,43 @@ def _arguments(call: ExpectedCall, tool: str, tools: KnownTools, path: Path) -> 
         yield (*path, member, *steps_of(wrong[0])), wrong[1]
 
 
-def _final(final: FinalText, path: Path) -> Iterator[Found]:
-    if final == FinalText():
-        yield (
-            path,
-            "It says nothing about the text. There are equals, contains, pattern and least_characters.",
-        )
+def _final(final: FinalText, answer: Answer, path: Path) -> Iterator[Found]:
+    if final == FinalText(folded=final.folded, unordered=final.unordered):
+        members = "equals, any_of, schema, contains, pattern and least_characters"
+        yield path, f"It says nothing about the answer. There are {members}."
     if final.pattern is not None and (reason := pattern_problem(final.pattern)):
         yield (*path, "pattern"), reason
-    if final.equals is not None and final.equals != final.equals.strip():
-        yield (
-            (*path, "equals"),
-            "White space at both ends of an answer is taken away: this could never be equal.",
-        )
     if final.least_characters < 0:
         yield (*path, "least_characters"), "It is at least 0."
+    if final.schema is not None:
+        if answer.kind != "schema":
+            yield (*path, "schema"), "Only an answer of a schema has a value, which a schema could describe."
+        yield from _schema(final.schema, (*path, "schema"))
+    given = [] if final.equals is msgspec.UNSET else [((*path, "equals"), final.equals)]
+    given += [((*path, "any_of", index), value) for index, value in enumerate(final.any_of)]
+    for at, value in given:
+        if reason := _unanswerable(value, answer, folded=final.folded):
+            yield at, reason
+
+
+def _unanswerable(value: Any, answer: Answer, *, folded: bool) -> str:
+    """Why the answer cannot be this text or value; empty if it can."""
+    if answer.kind != "schema":
+        if not isinstance(value, str):
+            return "Only an answer of a schema has a value: all others are texts."
+        if value != value.strip():
+            return "White space at both ends of an answer is taken away: this could never be equal."
+    if answer.is_call or (folded and answer.kind != "schema"):
+        return ""
+    call = own_call(answer_form(answer, "json"))
+    assert call is not None, "an answer's form is its own"
+    validator = answer_validator_of(call)
+    validator.feed(json.dumps(value) if answer.kind == "schema" else value)
+    validator.finish()
+    if validator.valid:
+        return ""
+    found = next(iter(validator.violations), None)
+    return f"This cannot be the answer ({answer}): {'it is incomplete' if found is None else found.message}."
 
 
 def _schema(schema: dict[str, Any], path: Path) -> Iterator[Found]:

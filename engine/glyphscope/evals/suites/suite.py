@@ -11,7 +11,8 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from glyphscope.events import Code, Notation, Shape, Strategy
+from glyphscope.base.shorten import shorten
+from glyphscope.events import CALL, Answer, Code, Notation, Shape, Strategy
 
 VERSION = 1
 
@@ -19,6 +20,9 @@ MAX_BYTES = 64_000_000
 """Larger files are rejected: 100,000 scenarios of everyday length have about 40 MB."""
 
 MAX_SCENARIOS = 100_000
+
+MAX_SHOWN = 200
+"""Characters of an expected answer in words."""
 
 Level: TypeAlias = Literal["simple", "typical", "extreme"]
 Choice: TypeAlias = Literal["call_tool", "clarify", "none"]
@@ -49,9 +53,17 @@ class ExpectedCall(_Part, frozen=True, kw_only=True):
 
 
 class FinalText(_Part, frozen=True, kw_only=True):
-    """The rules for the answer in words, after stripping white space."""
+    """The rules for an answer that is not a call: for its text, without white space at its ends, or for its value.
 
-    equals: str | None = None
+    `equals`, or one of `any_of`, is that text; of an answer of a schema it is the value, whatever its notation. Values
+    are compared as in a call: numbers by value, with `folded` and `unordered`. `schema` is a JSON Schema of the value.
+    """
+
+    equals: Any = msgspec.UNSET
+    any_of: tuple[Any, ...] = ()
+    folded: bool = False
+    unordered: bool = False
+    schema: dict[str, Any] | None = None
     contains: tuple[str, ...] = ()
     pattern: str | None = None
     least_characters: int = 0
@@ -91,9 +103,10 @@ class Expectation(_Part, frozen=True, kw_only=True):
 
     `calls` are matched one to one with the calls that were made, in any order unless `ordered`. With `extra_calls`,
     others may also be made; failed calls count only without `extra_calls`. `forbidden` tools must not be called at all.
-    `choice` is the router's. `workspace` is a JSON Schema for the demo workspace at the end. `seen` are codes that must
-    have occurred in the run. `paths`, `python` and `judge` are assertions on the result as a document
-    (`scoring.outcome.subject`); Python functions, then the judge, run only if everything else is right.
+    `final` is about an answer that is not a call. `choice` is the router's. `workspace` is a JSON Schema for the demo
+    workspace at the end. `seen` are codes that must have occurred in the run. `paths`, `python` and `judge` are
+    assertions on the result as a document (`scoring.outcome.subject`); Python functions, then the judge, run only if
+    everything else is right.
     """
 
     calls: tuple[ExpectedCall, ...] = ()
@@ -136,7 +149,8 @@ class Scenario(_Part, frozen=True, kw_only=True):
 
     Figures are also broken down by `group` (a tool, a category); `control` marks a scenario that measures the prompt's
     discipline, not tool calling: figures count it separately. `tools` are the tools of the registry that may be called,
-    None for all; a scenario with its own `registry` uses that one in place of the suite's.
+    None for all; a scenario with its own `registry` uses that one in place of the suite's. `answer` is what the answer
+    must be in place of the suite's; one that is not a call is given at once, by the strategy direct.
     `script` answers calls; `demo`: the demo tools execute the others. `turns` follow the first prompt
     in one conversation. `request` has members of the run's request that the scenario needs (`history`, `strategy`,
     `stop`, `max_tokens`, `loop`, `router`, `repair`, `system`, `dispatch`): they override the arm's. `answers` are for
@@ -146,6 +160,7 @@ class Scenario(_Part, frozen=True, kw_only=True):
     id: str
     prompt: str
     expect: Expectation
+    answer: Answer | None = None
     group: str = ""
     level: Level = "simple"
     control: bool = False
@@ -182,6 +197,7 @@ class SizeRow(_Part, frozen=True, kw_only=True):
 class Suite(_Part, frozen=True, kw_only=True):
     """A suite. `registry` is a bundled registry's name, a path beside the file, or a document.
 
+    `answer` is what the answers must be: calls, unless it is given, as the command line writes it or as an object.
     `strategy` is the one its scenarios are made for; an arm's own strategy replaces it. `request` has members of the
     request for all scenarios, like a scenario's for one. `judge` names the model for rubrics, unless the evaluation
     names another. `sources` are the texts of the Python files that the scenarios name, filled in when a suite is read
@@ -192,6 +208,7 @@ class Suite(_Part, frozen=True, kw_only=True):
     name: str
     about: str
     registry: str | dict[str, Any] = "default"
+    answer: Answer | None = None
     strategy: Strategy = "direct"
     request: dict[str, Any] = {}
     scenarios: tuple[Scenario, ...] = ()
@@ -200,6 +217,11 @@ class Suite(_Part, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
     judge: str = ""
     sources: dict[str, str] = {}
+
+
+def answer_of(suite: Suite, scenario: Scenario) -> Answer:
+    """The scenario's answer, its own or that of the suite."""
+    return scenario.answer or suite.answer or CALL
 
 
 def expectations(scenario: Scenario) -> tuple[Expectation, ...]:
@@ -227,15 +249,29 @@ def expected_words(scenario: Scenario) -> str:
 
 def _expected(expect: Expectation) -> str:
     parts: list[str] = [expect.choice] if expect.choice else []
-    parts += [_call(call) for call in expect.calls] or (["no call"] if not expect.choice else [])
-    if expect.final is not None and expect.final.equals is not None:
-        parts.append(f'says "{expect.final.equals}"')
+    answers = _answers(expect.final)
+    parts += [_call(call) for call in expect.calls] or (["no call"] if not (expect.choice or answers) else [])
+    if answers:
+        parts.append(f"answers {' or '.join(answers)}")
     if expect.workspace is not None:
         parts.append("the workspace at the end")
     parts += [check.path for check in expect.paths]
     parts += [check.function for check in expect.python]
     parts += [f'judge: "{check.rubric}"' for check in expect.judge]
     return ", ".join(parts)
+
+
+def right_answers(final: FinalText) -> tuple[Any, ...]:
+    """The texts or values of which any one is right; empty if the answer is judged otherwise."""
+    return (*(() if final.equals is msgspec.UNSET else (final.equals,)), *final.any_of)
+
+
+def _answers(final: FinalText | None) -> list[str]:
+    return [] if final is None else [_json(value) for value in right_answers(final)]
+
+
+def _json(value: Any) -> str:
+    return shorten(json.dumps(value, ensure_ascii=False), MAX_SHOWN)
 
 
 def _call(call: ExpectedCall) -> str:
