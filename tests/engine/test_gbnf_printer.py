@@ -12,16 +12,16 @@ from hypothesis import strategies as st
 from examples import at_most
 from gbnf_mutants import mutant, sources
 from gbnf_outline import outline
-from glyphscope.grammar.gbnf import GbnfDocument, print_gbnf, read_gbnf
+from glyphscope.grammar.gbnf import GrammarSyntax, print_gbnf, read_gbnf
 
 EXAMPLES = ["json", "c", "chess", "arithmetic", "japanese", "english", "list", "json_arr"]
 
 
-def rules(document: GbnfDocument) -> list[tuple[str, Any]]:
+def rules(document: GrammarSyntax) -> list[tuple[str, Any]]:
     return [(rule.name, outline(rule.body)) for rule in document.rules]
 
 
-def comments(document: GbnfDocument) -> list[str]:
+def comments(document: GrammarSyntax) -> list[str]:
     return [document.text[comment.start : comment.end].rstrip() for comment in document.comments]
 
 

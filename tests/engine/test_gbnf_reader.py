@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from examples import at_most
 from gbnf_outline import outline
-from glyphscope.grammar.gbnf import GbnfDocument, Repetition, read_gbnf
+from glyphscope.grammar.gbnf import GrammarSyntax, Repetition, read_gbnf
 
 
 def body(text: str) -> Any:
@@ -156,7 +156,7 @@ def test_any_text_is_read_with_all_places_inside_it(text: str) -> None:
     check_places(document)
 
 
-def check_places(document: GbnfDocument) -> None:
+def check_places(document: GrammarSyntax) -> None:
     size = len(document.text)
     for problem in document.problems:
         assert 0 <= problem.start <= problem.end <= size

@@ -9,8 +9,8 @@ Modules that handle many kinds of nodes refer to them as `tree.Alt` and so on.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import ClassVar, Generic, TypeAlias, TypeVar
 
@@ -268,6 +268,18 @@ class Ordered:
     why: str
 
 
+@dataclass(frozen=True, slots=True)
+class Lexer:
+    """A lexer that takes the longest lexeme and never goes back.
+
+    The lexemes of the rules `lazy` end as soon as they can, with the text that they could grow to; those of the rules
+    `skipped` are what `%ignore` allows.
+    """
+
+    lazy: Mapping[str, Node] = field(default_factory=dict)
+    skipped: frozenset[str] = frozenset()
+
+
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class Grammar:
     """Rules by name, the start rule `root`, the unenforced constraints, and the objects with a fixed order (`ordered`).
@@ -275,6 +287,8 @@ class Grammar:
     `lexed`: its literals, classes and terminals are lexemes with which a lexer that takes the longest match loses no
     text, except below the rules named in `unlexed`. This is true of the builder's grammars; other grammars and the
     `unlexed` rules are divided into other lexemes for such a lexer (`grammar/lark/lexeme_partition.py`).
+
+    `lexer`: texts are read as llguidance reads them (`grammar/match/longest.py`). Without one, in any way.
     """
 
     rules: dict[str, Rule]
@@ -283,6 +297,7 @@ class Grammar:
     lexed: bool = False
     unlexed: tuple[str, ...] = ()
     ordered: tuple[Ordered, ...] = ()
+    lexer: Lexer | None = None
 
 
 EMPTY = Seq(())

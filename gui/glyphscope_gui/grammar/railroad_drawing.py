@@ -18,12 +18,16 @@ from glyphscope.grammar.gbnf.parse.syntax import (
     Alternatives,
     AnyCharacter,
     Class,
-    GbnfRule,
+    Conjunction,
+    Embedded,
     GroupItem,
     Item,
+    Negation,
+    Pattern,
     Quoted,
     Reference,
     Repetition,
+    RuleSyntax,
     Sequence,
     Syntax,
     TokenItem,
@@ -76,7 +80,7 @@ class _End(railroad.End):  # type: ignore[misc]
         return self
 
 
-def draw_rule(rule: GbnfRule, colors: Mapping[str, str], family: str) -> RailroadDrawing:
+def draw_rule(rule: RuleSyntax, colors: Mapping[str, str], family: str) -> RailroadDrawing:
     """Draw a rule. `colors` are the theme's by role, `family` the fixed-pitch font's name."""
     items = RailroadItems()
     diagram = railroad.Diagram(_Start(), items.make(rule.body), _End())
@@ -225,6 +229,16 @@ class RailroadItems:
             return RailroadPiece(
                 tr("token {token}", token=shown), tr("One token of the model's vocabulary"), "class"
             )
+        if isinstance(node, Pattern):
+            return RailroadPiece(node.words, tr("One lexeme: {expression}", expression=node.words), "class")
+        if isinstance(node, Embedded):
+            tip = tr("A grammar or a JSON Schema inside of this one; see the grammar text")
+            return RailroadPiece(f"%{node.kind}", tip, "class")
+        if isinstance(node, Negation):
+            return railroad.Group(self.make(node.item, depth + 1), tr("any text but"))
+        if isinstance(node, Conjunction):
+            parts = [self.make(part, depth + 1) for part in node.parts]
+            return railroad.Group(railroad.Stack(*parts), tr("all of these"))
         return self._repeat(node, depth)
 
     def _sequence(self, node: Sequence, depth: int) -> railroad.DiagramItem:
@@ -313,8 +327,10 @@ def _size(nodes: tuple[Syntax, ...]) -> int:
             waiting += inner.options
         elif isinstance(inner, GroupItem):
             waiting.append(inner.body)
-        elif isinstance(inner, Repetition):
+        elif isinstance(inner, Repetition | Negation):
             waiting.append(inner.item)
+        elif isinstance(inner, Conjunction):
+            waiting += inner.parts
         else:
             count += 1
     return count

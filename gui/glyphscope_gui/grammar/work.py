@@ -25,7 +25,7 @@ from glyphscope.grammar import (
     shortest_differences,
 )
 from glyphscope.grammar.gbnf import check_gbnf, emit_gbnf
-from glyphscope.grammar.gbnf.parse.syntax import GbnfRule
+from glyphscope.grammar.gbnf.parse.syntax import RuleSyntax
 from glyphscope.grammar.tree import Grammar, Origin
 from glyphscope.models.interface import Vocabulary
 from glyphscope.registry import Tool, ToolRegistry
@@ -59,7 +59,7 @@ class Checked:
     text: str
     problems: tuple[GrammarProblem, ...]
     counts: Mapping[str, int]
-    rules: Mapping[str, GbnfRule]
+    rules: Mapping[str, RuleSyntax]
     grammar: Grammar | None
     seconds: float
 
@@ -121,7 +121,7 @@ def check(text: str, cancel: Callable[[], bool]) -> Checked:
     counts: dict[str, int] = {}
     for diagnostic in found.diagnostics:
         counts[diagnostic.severity] = counts.get(diagnostic.severity, 0) + 1
-    rules: dict[str, GbnfRule] = {}
+    rules: dict[str, RuleSyntax] = {}
     for rule in found.document.rules:
         rules.setdefault(rule.name, rule)
     return Checked(text, to_problems(text, found.diagnostics), counts, rules, grammar, seconds)

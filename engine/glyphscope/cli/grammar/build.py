@@ -38,14 +38,10 @@ from glyphscope.grammar import (
 )
 from glyphscope.grammar.builder.notes import constraint_notes
 from glyphscope.grammar.builder.tools import SCHEMA, Part, chosen_tools
-from glyphscope.grammar.gbnf import (
-    Diagnostic,
-    GbnfCheck,
-    apply_fixes,
-    check_gbnf_bytes,
-    emit_gbnf,
-    print_gbnf,
-)
+from glyphscope.grammar.gbnf import Diagnostic, emit_gbnf
+from glyphscope.grammar.languages import GrammarCheck, GrammarLanguage, language_of
+from glyphscope.grammar.lark_text.check import LarkCheck
+from glyphscope.grammar.lark_text.openai import openai_problems
 from glyphscope.grammar.notation_syntax import WhiteSpace
 from glyphscope.grammar.tree import Grammar, Ordered, Origin, Unenforced
 from glyphscope.registry import Tool, check_schema, normalise
@@ -146,31 +142,53 @@ _STYLES = {"error": ("✗", "bold red"), "warning": ("!", "yellow"), "hint": ("�
 
 
 def check(
-    file: Annotated[str, typer.Argument(metavar="G.gbnf|-", help="The grammar; - reads standard input.")],
+    file: Annotated[
+        str, typer.Argument(metavar="G.gbnf|G.lark|-", help="The grammar; - reads standard input.")
+    ],
     fix: Annotated[
         bool, typer.Option("--fix", help="Apply all unambiguous fixes to the file, then check it.")
     ] = False,
     laid_out: Annotated[
         bool, typer.Option("--print", help="Print the formatted grammar, and problems on standard error.")
     ] = False,
+    for_: Annotated[
+        Literal["openai"] | None,
+        typer.Option("--for", help="For a Lark grammar, also what this service does not accept."),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Check a GBNF grammar. Exit code 1 if llama.cpp would reject it, crash or hang."""
+    """Check a grammar: GBNF, or Lark as llguidance reads it.
+
+    Exit code 1 if the engine (llama.cpp, llguidance) would reject it, crash or hang.
+    """
     if laid_out and as_json:
         raise InputError("--print and --json exclude each other.", hint="Give one of them.")
-    result = check_gbnf_bytes(read_bytes(file))
+    data = read_bytes(file)
+    language = language_of(data.decode("utf-8", "replace"), file)
+    result = language.check_bytes(data)
     if fix:
-        result = _fix(file, result)
+        result = _fix(file, result, language)
+    if for_:
+        result = _for_openai(result)
     if as_json:
         print_json(report(result))
     else:
-        _report(file, result, aside=laid_out)
+        _report(file, result, language, aside=laid_out)
     if laid_out:
-        typer.echo(print_gbnf(result.document).encode("utf-8", "surrogateescape"), nl=False)
+        typer.echo(language.print_text(result.document).encode("utf-8", "surrogateescape"), nl=False)
     raise typer.Exit(0 if result.ok else 1)
 
 
-def report(result: GbnfCheck) -> dict[str, Any]:
+def _for_openai(result: GrammarCheck) -> GrammarCheck:
+    if not isinstance(result, LarkCheck):
+        raise InputError(
+            "OpenAI's custom tools have no GBNF.", hint="Convert the grammar to Lark, or omit --for."
+        )
+    more = (*result.diagnostics, *openai_problems(result.document))
+    return LarkCheck(result.document, tuple(sorted(more, key=lambda each: each.start)), result.grammar)
+
+
+def report(result: GrammarCheck) -> dict[str, Any]:
     """The JSON answer: lines and columns from 1, in code points; ends are exclusive."""
     lines = Lines(result.document.text)
     return {"ok": result.ok, "diagnostics": [_entry(diagnostic, lines) for diagnostic in result.diagnostics]}
@@ -194,19 +212,19 @@ def _span(start: int, end: int, lines: Lines) -> dict[str, int]:
     return {"line": line, "column": column, "end_line": end_line, "end_column": end_column}
 
 
-def _fix(file: str, result: GbnfCheck) -> GbnfCheck:
+def _fix(file: str, result: GrammarCheck, language: GrammarLanguage) -> GrammarCheck:
     if file == STDIN:
         raise InputError("--fix writes a file.", hint="Give a file, or use --print.")
-    text, count = apply_fixes(result)
+    text, count = language.fix(result)
     if count:
         data = text.encode("utf-8", "surrogateescape")
         atomic_write(Path(file), data)
-        result = check_gbnf_bytes(data)
+        result = language.check_bytes(data)
     print_note(f"{pluralize(count, 'problem')} fixed in {file}")
     return result
 
 
-def _report(file: str, result: GbnfCheck, *, aside: bool) -> None:
+def _report(file: str, result: GrammarCheck, language: GrammarLanguage, *, aside: bool) -> None:
     out = diagnostics() if aside else console()
     lines = Lines(result.document.text)
     for diagnostic in result.diagnostics:
@@ -217,7 +235,7 @@ def _report(file: str, result: GbnfCheck, *, aside: bool) -> None:
     beside = f", {pluralize(others, 'other remark')}" if others else ""
     if result.ok:
         rules = pluralize(len(result.document.rules), "rule")
-        out.print(Text(f"✓ llama.cpp accepts it: {rules}{beside}", style="bold green"))
+        out.print(Text(f"✓ {language.engine} accepts it: {rules}{beside}", style="bold green"))
     else:
         out.print(Text(f"✗ {pluralize(errors, 'error')}{beside}", style="bold red"))
 

@@ -1,4 +1,4 @@
-"""`glyphscope grammar match`, `sample` and `diff`: the texts of a grammar, of a GBNF file, a registry or a schema."""
+"""`glyphscope grammar match`, `sample` and `diff`: the texts of a grammar: a file, a registry or a schema."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from glyphscope.grammar import (
     sample_texts,
     shortest_differences,
 )
-from glyphscope.grammar.gbnf import load_gbnf
+from glyphscope.grammar.languages import load_grammar
 from glyphscope.grammar.match.earley import ActiveRule
 from glyphscope.grammar.match.report import MatchReport
 from glyphscope.grammar.match.words import char_words
@@ -47,7 +47,7 @@ from glyphscope.turns import TurnOptions, build_call_grammar
 
 @dataclass(frozen=True, kw_only=True)
 class GrammarSource:
-    """The options that select a grammar, unless it is a GBNF file."""
+    """The options that select a grammar, unless it is a file."""
 
     registry: Annotated[
         Path | None, typer.Option("--registry", "-r", metavar="FILE", help="The calls of these tools (JSON).")
@@ -64,11 +64,11 @@ class GrammarSource:
         if sum(source is not None for source in (gbnf, self.registry, self.schema)) != 1:
             raise InputError(
                 "A grammar comes from one place.",
-                hint="Give a GBNF file, or --registry FILE, or --schema FILE.",
+                hint="Give a GBNF or Lark file, or --registry FILE, or --schema FILE.",
             )
         order = self.order or default_order("mask")
         if gbnf is not None:
-            return load_gbnf(read_text(gbnf), where=gbnf)
+            return load_grammar(read_text(gbnf), where=gbnf, path=gbnf)
         if self.schema is not None:
             return build_value_grammar(read_json(str(self.schema)), self.notation, order=order)
         tools = read_registry(self.registry)
@@ -79,9 +79,9 @@ class GrammarSource:
 def read_any_grammar(
     source: str, notation: Notation = "glyph", shape: Shape = "flat", order: ArgumentOrder | None = None
 ) -> Grammar:
-    """The grammar of a file, depending on name and content: a registry or a schema if it is `.json`, else GBNF."""
+    """The grammar of a file by name and content: a registry or a schema if it is `.json`, else GBNF or Lark."""
     if not source.lower().endswith(".json"):
-        return load_gbnf(read_text(source), where=source)
+        return load_grammar(read_text(source), where=source, path=source)
     document = read_json(source)
     order = order or default_order("mask")
     try:
@@ -104,7 +104,9 @@ def match(
     *,
     words: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[G.gbnf] TEXT|-", help="The grammar and the text; - reads standard input."),
+        typer.Argument(
+            metavar="[G.gbnf|G.lark] TEXT|-", help="The grammar and the text; - reads standard input."
+        ),
     ] = None,
     source: GrammarSource,
     lines: Annotated[
@@ -218,7 +220,7 @@ def _place(tool: str, pointer: str) -> str:
 @with_groups
 def sample(
     *,
-    gbnf: Annotated[str | None, typer.Argument(metavar="[G.gbnf]", help="The grammar.")] = None,
+    gbnf: Annotated[str | None, typer.Argument(metavar="[G.gbnf|G.lark]", help="The grammar.")] = None,
     source: GrammarSource,
     n: Annotated[int, typer.Option("-n", min=0, max=1_000_000, help="Number of texts.")] = 20,
     seed: Annotated[int, typer.Option(help="The same seed gives the same texts.")] = 0,
@@ -252,7 +254,9 @@ def sample(
 
 
 def diff(
-    first: Annotated[str, typer.Argument(metavar="A", help="A GBNF file, a registry or a schema (.json).")],
+    first: Annotated[
+        str, typer.Argument(metavar="A", help="A GBNF or Lark file, a registry or a schema (.json).")
+    ],
     second: Annotated[str, typer.Argument(metavar="B", help="The other grammar.")],
     notation: NotationOption = "glyph",
     shape: ShapeOption = "flat",

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
         Alternatives,
         AnyCharacter,
         Class,
-        GbnfDocument,
+        GrammarSyntax,
         GroupItem,
         Quoted,
         Reference,

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import cached_property, lru_cache
 from operator import attrgetter
+from typing import Any
 
 from glyphscope.base.errors import GrammarError
 from glyphscope.base.lines import Lines
@@ -25,7 +26,7 @@ from glyphscope.grammar.gbnf.parse.syntax import (
     Alternatives,
     AnyCharacter,
     Class,
-    GbnfDocument,
+    GrammarSyntax,
     GroupItem,
     Part,
     Quoted,
@@ -45,7 +46,7 @@ MAX_SHOWN = 10
 _RANK = {"error": 0, "warning": 1, "hint": 2}
 _AMBIGUOUS = {
     "undefined-rule", "no-root", "stray-line", "missing-body", "left-recursion", "not-utf-8", "lone-surrogate",
-    "nul-character",
+    "nul-character", "no-start", "undefined-name", "duplicate-rule", "rule-in-terminal", "bad-range",
 }  # fmt: skip
 """Errors with several plausible fixes."""
 _ROUNDS = 50
@@ -54,7 +55,7 @@ _NEAR = 200
 """The number of edits with which a new one is compared; fixes are in the order of the text."""
 
 
-def diagnose(document: GbnfDocument) -> tuple[Diagnostic, ...]:
+def diagnose(document: GrammarSyntax) -> tuple[Diagnostic, ...]:
     """The problems of the text's syntax and of its rules: errors, warnings and hints, in the order of the text.
 
     The rules are not checked if the text was not read to its end because it has too many problems.
@@ -87,7 +88,7 @@ class GbnfCheck:
 
     def __init__(
         self,
-        document: GbnfDocument,
+        document: GrammarSyntax,
         diagnostics: tuple[Diagnostic, ...],
         cancel: Callable[[], bool] | None = None,
     ) -> None:
@@ -134,10 +135,11 @@ def _of_bytes(text: str, diagnostic: Diagnostic) -> Diagnostic:
     return report("not-utf-8", message, diagnostic.start, diagnostic.end, diagnostic.fix)
 
 
-def apply_fixes(check: GbnfCheck) -> tuple[str, int]:
+def apply_fixes(check: Any, again: Callable[[str], Any] | None = None) -> tuple[str, int]:
     """The text with all errors fixed that have a single fix, and the number of fixes.
 
-    Each round applies fixes that do not overlap, then checks again, as one problem can hide another.
+    Each round applies fixes that do not overlap, then checks again, as one problem can hide another. `again` is the
+    check of the text's language, GBNF's by default.
     """
     text, count = check.document.text, 0
     for _ in range(_ROUNDS):
@@ -152,7 +154,7 @@ def apply_fixes(check: GbnfCheck) -> tuple[str, int]:
         if not edits:
             break
         text = Fix("", tuple(edits)).apply(text)
-        check = check_gbnf(text)
+        check = (again or check_gbnf)(text)
     return text, count
 
 
@@ -196,7 +198,7 @@ def _checked(text: str) -> GbnfCheck:
     return check_gbnf(text)
 
 
-def tree_of(document: GbnfDocument) -> Grammar:
+def tree_of(document: GrammarSyntax) -> Grammar:
     """The grammar of a document without errors: the language that llama.cpp reads, under the user's names.
 
     Nothing is simplified, so that active rules show the written text. As in llama.cpp, an empty class is the empty

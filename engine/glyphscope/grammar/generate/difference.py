@@ -22,6 +22,7 @@ from glyphscope.grammar import chars
 from glyphscope.grammar.chars import Ranges
 from glyphscope.grammar.match.earley import MatchCancelled, MatchLimit, State, state_before
 from glyphscope.grammar.match.futures import Futures, open_moves
+from glyphscope.grammar.match.longest import LEXEME_ENDS, state_kind, with_lexeme_ends
 from glyphscope.grammar.match.report import Compiled
 from glyphscope.grammar.tree import Grammar, Node, Rule, RuleRef, TokenMatch, alt, refs, replace_refs, walk
 
@@ -84,14 +85,15 @@ def shortest_differences(
 
     Tokens that a grammar names (`<think>`) are not characters: differences that depend only on them are not found.
     """
+    kinds = state_kind(first), state_kind(second)
     try:
-        joined, roots = _joined(first, second)
+        joined, roots = _joined(with_lexeme_ends(first), with_lexeme_ends(second))
     except RecursionError:
         raise GrammarError(
             "A rule is nested too deeply to be compared.", hint="Give its inner parts separate names."
         ) from None
     compiled = Compiled(joined)
-    starts = [state_before(compiled, root) for root in roots]
+    starts = [state_before(compiled, root, kind=kind) for root, kind in zip(roots, kinds)]
     one = _Search(starts[0], starts[1], bound, cancelled).run()
     other = _Search(starts[1], starts[0], bound, cancelled).run()
     exhausted = (one.exhausted or one.text is not None) and (other.exhausted or other.text is not None)
@@ -106,7 +108,11 @@ def _in_words(one: _Outcome, other: _Outcome, joined: Grammar) -> str:
         words = (
             f"no difference in texts of up to {length:,} characters ({pairs:,} pairs of states; {cut[0].why})"
         )
-    if any(isinstance(node, TokenMatch) for rule in joined.rules.values() for node in walk(rule.body)):
+    if any(
+        isinstance(node, TokenMatch) and node not in LEXEME_ENDS
+        for rule in joined.rules.values()
+        for node in walk(rule.body)
+    ):
         words += "; tokens that are named are not compared"
     return words
 

@@ -5,7 +5,9 @@ Every walk ends: beyond the depth bound, or if a text gets long, it takes the ch
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from itertools import islice
 from random import Random
 from typing import NamedTuple, TypeAlias
 
@@ -13,6 +15,7 @@ from glyphscope.base.errors import GrammarError
 from glyphscope.grammar import chars, tree
 from glyphscope.grammar.chars import Ranges
 from glyphscope.grammar.match.nullability import check_references
+from glyphscope.grammar.match.report import compile_grammar
 from glyphscope.grammar.shortest import Shortest, shortest_path
 from glyphscope.grammar.tree import ByIdentity, Grammar, Node
 
@@ -22,6 +25,10 @@ ROOM = 20_000
 """Characters by which a random text may exceed the shortest one."""
 MANY = 1_000
 """The maximum number of written repetitions of an item that can be empty."""
+SKIPPED = 0.2
+"""The probability that something that a lexer skips is written, once."""
+TRIES = 10
+"""The number of texts made for each text that a lexer must be able to read."""
 CHOICES = 3_000
 """The maximum number of random choices in one text; all further ones take the shortest text."""
 PLAIN: Ranges = ((0x20, 0x20), (0x30, 0x39), (0x41, 0x5A), (0x61, 0x7A))
@@ -39,11 +46,28 @@ def sample_texts(grammar: Grammar, n: int, *, seed: int = 0, depth: int = 12) ->
     """`n` texts of the grammar, the same for the same seed; they may repeat.
 
     Beyond `depth` nested rules, every choice is the shortest. Characters are mostly letters and digits if the grammar
-    allows them. Raises GrammarError for a grammar without a text.
+    allows them. Raises GrammarError for a grammar without a text. With a lexer that takes the longest lexeme, texts
+    that it cannot read are left out, so that there may be fewer.
     """
     shortest = _checked(ByIdentity(grammar))
     random = Random(seed)
-    return [_Walk(grammar, shortest, random, depth).text() for _ in range(n)]
+    if grammar.lexer is None:
+        return [_Walk(grammar, shortest, random, depth).text() for _ in range(n)]
+    texts = (_Walk(grammar, shortest, random, depth).text() for _ in range(n * TRIES))
+    return list(islice(_readable(grammar, texts), n))
+
+
+def _readable(grammar: Grammar, texts: Iterable[str]) -> Iterator[str]:
+    """The texts that the lexer of the grammar reads as its rules have them."""
+    start = compile_grammar(grammar).start()
+    return (text for text in texts if start.feed(text).accepted)
+
+
+def texts_of_rules(grammar: Grammar, n: int) -> list[str]:
+    """Covering and random texts of the rules, `n` each at most, also those that a lexer cannot read."""
+    shortest = _checked(ByIdentity(grammar))
+    random = Random(0)
+    return [*_covering(grammar, n), *(_Walk(grammar, shortest, random, 6).text() for _ in range(n))]
 
 
 def covering_texts(grammar: Grammar, *, limit: int = 1_000) -> list[str]:
@@ -51,6 +75,11 @@ def covering_texts(grammar: Grammar, *, limit: int = 1_000) -> list[str]:
 
     Returns at most `limit` texts. Raises GrammarError for a grammar without a text.
     """
+    texts = _covering(grammar, limit)
+    return list(_readable(grammar, texts)) if grammar.lexer else texts
+
+
+def _covering(grammar: Grammar, limit: int) -> list[str]:
     shortest = _checked(ByIdentity(grammar))
     random = Random(0)
     covered: set[Choice] = set()
@@ -153,6 +182,7 @@ class _Walk:
         self.covered = set() if covered is None else covered
         self.room = ROOM
         self.choices = CHOICES if depth else 0
+        self.skipped = grammar.lexer.skipped if grammar.lexer else frozenset()
 
     def text(self, way: Way = None) -> str:
         """The text; the choices on `way` are forced."""
@@ -184,6 +214,10 @@ class _Walk:
                     self.covered.add((id(node), 0))
                 waiting += [(node.body, depth, None)] * (times - 1)
                 waiting += [(node.body, depth, way[1] if way else None)] * min(1, times)
+            elif isinstance(node, tree.RuleRef) and way is None and node.name in self.skipped:
+                body = self.grammar.rules[node.name].body
+                if free and isinstance(body, tree.Repeat) and self.random.random() < SKIPPED:
+                    waiting.append((body.body, self.depth + 1, None))
             elif isinstance(node, tree.RuleRef):
                 waiting.append((self.grammar.rules[node.name].body, depth + 1, way))
             elif isinstance(node, tree.Terminal):

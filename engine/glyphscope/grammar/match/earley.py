@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, Self, TypeAlias
 
 from glyphscope.base.errors import GlyphscopeError, GrammarError
 from glyphscope.grammar import chars
@@ -197,11 +197,11 @@ class State:
                 budget.spend(work, position)
                 if not following:
                     if at:
-                        last = State(compiled, self._limits, items, position, now, budget.spent)
-                    return State(compiled, self._limits, (), position, now, budget.spent, last)
+                        last = self._of(items, position, now, budget.spent)
+                    return self._of((), position, now, budget.spent, last)
                 items = following
                 at += 1
-        return State(compiled, self._limits, items, self.position + size, step + size, budget.spent)
+        return self._of(items, self.position + size, step + size, budget.spent)
 
     def feed_token(self, token: int, text: str) -> State:
         """The state after a token of a vocabulary, read as its characters or as a token that the grammar names."""
@@ -211,15 +211,18 @@ class State:
         items = tuple(dict.fromkeys([*self._as_token(token, text), *(spelled.items if text else ())]))
         before = None if items else (spelled._before or self)
         where = self.position + len(text) if items else spelled.position
-        return State(
-            self._compiled, self._limits, items, where, self._step + max(1, len(text)), self._work, before
-        )
+        return self._of(items, where, self._step + max(1, len(text)), self._work, before)
 
     def feed_special(self, token: int, name: str) -> State:
         """The state after a token without text, which is only possible if the grammar names it."""
         items = tuple(dict.fromkeys(self._as_token(token, name))) if self.items else ()
         before = None if items else (self._before or self)
-        return State(self._compiled, self._limits, items, self.position, self._step + 1, self._work, before)
+        return self._of(items, self.position, self._step + 1, self._work, before)
+
+    def _of(
+        self, items: tuple[Item, ...], position: int, step: int, work: int, before: State | None = None
+    ) -> Self:
+        return type(self)(self._compiled, self._limits, items, position, step, work, before)
 
     def _as_token(self, token: int, text: str) -> list[Item]:
         return [
@@ -294,10 +297,12 @@ class State:
         return closure
 
 
-def state_before(compiled: RuleAutomata, rule: str, limits: MatchLimits | None = None) -> State:
+def state_before(
+    compiled: RuleAutomata, rule: str, limits: MatchLimits | None = None, kind: type[State] = State
+) -> State:
     """The state before a text of `rule`, read as if it were the root; dead if the rule derives no text."""
     items = ((compiled.start_of(rule), Frame(rule, 0, 0)),) if compiled.derives(rule) else ()
-    return State(compiled, limits or MatchLimits(), items, 0, 0, 0)
+    return kind(compiled, limits or MatchLimits(), items, 0, 0, 0)
 
 
 def _scan(

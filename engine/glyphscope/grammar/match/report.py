@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from glyphscope.grammar.match.earley import ActiveRule, MatchLimits, State, state_before
+from glyphscope.grammar.match.longest import state_kind, with_lexeme_ends
 from glyphscope.grammar.match.rule_automata import RuleAutomata
 from glyphscope.grammar.match.words import Continuation
 from glyphscope.grammar.tree import ByIdentity, Grammar
@@ -15,9 +16,12 @@ from glyphscope.grammar.tree import ByIdentity, Grammar
 class Compiled(RuleAutomata):
     """A grammar to match texts against. Raises GrammarError like `RuleAutomata`."""
 
+    def __init__(self, grammar: Grammar) -> None:
+        super().__init__(with_lexeme_ends(grammar))
+
     def start(self, limits: MatchLimits | None = None) -> State:
         """The state before the first character."""
-        return state_before(self, self.grammar.root, limits)
+        return state_before(self, self.grammar.root, limits, state_kind(self.grammar))
 
 
 def compile_grammar(grammar: Grammar) -> Compiled:

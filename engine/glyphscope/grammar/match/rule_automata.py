@@ -11,7 +11,7 @@ from typing import TypeAlias, cast
 from glyphscope.grammar.match.nullability import check_references, nullable_rules, productive_rules
 from glyphscope.grammar.regular.automaton import Automaton
 from glyphscope.grammar.regular.derivatives import DfaState, Term
-from glyphscope.grammar.tree import Grammar, TokenMatch
+from glyphscope.grammar.tree import Grammar, TokenMatch, walk
 
 Calls: TypeAlias = tuple[tuple[str, DfaState], ...]
 Plan: TypeAlias = tuple[DfaState | None, Calls]
@@ -39,12 +39,21 @@ class RuleAutomata:
         never = self.automaton.terms.never
         self._productive = productive_rules(grammar, lambda node: self.automaton.term_of(node) is not never)
         self._starts: dict[str, DfaState] = {}
+        self._with: dict[TokenMatch, frozenset[str]] = {}
         self._beginnings: dict[tuple[str, str], bool] = {}
 
     @property
     def is_empty(self) -> bool:
         """Whether the grammar derives no text at all."""
         return not self.derives(self.grammar.root)
+
+    def rules_with(self, match: TokenMatch) -> frozenset[str]:
+        """The rules whose bodies name that token."""
+        known = self._with.get(match)
+        if known is None:
+            rules = self.grammar.rules.values()
+            known = self._with[match] = frozenset(rule.name for rule in rules if match in walk(rule.body))
+        return known
 
     def derives(self, rule: str) -> bool:
         """Whether the rule derives any text."""

@@ -265,7 +265,7 @@ def class_ranges(tree: syntax.Chars) -> Ranges:
     """The characters of a class. Raises UnreadablePattern for an unknown property."""
     members = chars.union(*(_member_ranges(member, any_case=tree.any_case) for member in tree.members))
     if tree.any_case:
-        members = _folded(members)
+        members = folded(members)
     return chars.complement(members) if tree.negated else chars.intersection(members, chars.ALL)
 
 
@@ -273,14 +273,14 @@ def _member_ranges(member: syntax.CharSpan | syntax.Named, *, any_case: bool) ->
     if isinstance(member, syntax.CharSpan):
         return ((member.low, member.high),)
     known = {"d": chars.DIGITS, "w": chars.WORD, "s": chars.SPACE, ".": chars.complement(chars.LINE_ENDS)}
-    ranges = known.get(member.name) or _property(member.name)
+    ranges = known.get(member.name) or property_ranges(member.name)
     if any_case and member.name == "w":
-        ranges = _folded(ranges)
+        ranges = folded(ranges)
     return chars.complement(ranges) if member.negated else ranges
 
 
 @lru_cache(maxsize=64)
-def _property(name: str) -> Ranges:
+def property_ranges(name: str) -> Ranges:
     """The characters with a Unicode property."""
     import regex  # few patterns have one, and its import takes longer than that of any other module here
 
@@ -294,7 +294,7 @@ def _property(name: str) -> Ranges:
     return chars.union((low, high - 1) for low, high in (*spans, *beyond))
 
 
-def _folded(ranges: Ranges) -> Ranges:
+def folded(ranges: Ranges) -> Ranges:
     """The characters that differ only in case from one of these."""
     if ranges == chars.ALL:
         return ranges

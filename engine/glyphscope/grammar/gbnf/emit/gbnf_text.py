@@ -20,11 +20,11 @@ from glyphscope.grammar.chars import Ranges
 from glyphscope.grammar.gbnf.parse.syntax import (
     Alternatives,
     Comment,
-    GbnfDocument,
-    GbnfRule,
+    GrammarSyntax,
     GroupItem,
     Item,
     Repetition,
+    RuleSyntax,
 )
 from glyphscope.grammar.rules import RuleNames
 from glyphscope.grammar.tree import EMPTY, NEVER, Node, alt
@@ -145,7 +145,7 @@ _BLANK_LINE = re.compile(r"(?:\r\n|\n|\r)[ \t]*(?:\r\n|\n|\r)")
 _STEP = "  "
 
 
-def print_gbnf(document: GbnfDocument) -> str:
+def print_gbnf(document: GrammarSyntax) -> str:
     """The formatted text, which has the same language; unchanged if the document has problems, and so no language."""
     text = document.text
     if document.problems:
@@ -194,7 +194,7 @@ class _Token(NamedTuple):
     end: int
 
 
-def _rule(rule: GbnfRule, text: str, comments: tuple[Comment, ...]) -> str:
+def _rule(rule: RuleSyntax, text: str, comments: tuple[Comment, ...]) -> str:
     """A formatted rule. Alternatives get a line each if they are too long together, or if a group has a comment."""
     tokens = list(_tokens(rule.body, text))
     closers = _closers(tokens)

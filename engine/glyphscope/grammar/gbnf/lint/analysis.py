@@ -7,7 +7,7 @@ from functools import cached_property
 from glyphscope.grammar.gbnf.cancellation import checkpoint
 from glyphscope.grammar.gbnf.lint.fixpoint import Beginnings, beginnings, forward_chaining
 from glyphscope.grammar.gbnf.lint.rule_properties import RuleProperties, properties_of
-from glyphscope.grammar.gbnf.parse.syntax import GbnfDocument, GbnfRule
+from glyphscope.grammar.gbnf.parse.syntax import GrammarSyntax, RuleSyntax
 from glyphscope.grammar.traversal import reachable
 
 ROOT = "root"
@@ -19,13 +19,13 @@ class Analysis:
     Properties that need all rules are computed when a check first asks for them.
     """
 
-    def __init__(self, document: GbnfDocument) -> None:
+    def __init__(self, document: GrammarSyntax) -> None:
         self.document = document
         text = document.text
-        self.definitions: list[tuple[GbnfRule, RuleProperties]] = [
+        self.definitions: list[tuple[RuleSyntax, RuleProperties]] = [
             (rule, properties_of(rule, text)) for rule in document.rules
         ]
-        self.rules: dict[str, GbnfRule] = {rule.name: rule for rule in document.rules}
+        self.rules: dict[str, RuleSyntax] = {rule.name: rule for rule in document.rules}
         self.properties: dict[str, RuleProperties] = {rule.name: found for rule, found in self.definitions}
 
     @cached_property

@@ -21,11 +21,11 @@ from glyphscope.grammar.gbnf.parse.literals import IMPOSSIBLE, LAST, characters,
 from glyphscope.grammar.gbnf.parse.syntax import (
     Alternatives,
     Class,
-    GbnfRule,
     GroupItem,
     Item,
     Quoted,
     Repetition,
+    RuleSyntax,
     Sequence,
     TokenItem,
 )
@@ -80,7 +80,7 @@ def _token(analysis: Analysis, start: int, end: int, name: str) -> Diagnostic:
     return report("token-of-model", message, start, end)
 
 
-def _too_large(rule: GbnfRule, start: int, end: int, rules: int, times: int) -> Diagnostic:
+def _too_large(rule: RuleSyntax, start: int, end: int, rules: int, times: int) -> Diagnostic:
     what = f"{times:,} times" if rules == 1 else f"{rules:,} rules {times:,} times"
     message = f"llama.cpp repeats at most {MAX_REPETITIONS:,} rules, and this makes {what}."
     if rules == 1:
@@ -98,7 +98,7 @@ def _moved(note: Diagnostic, by: int) -> Diagnostic:
 class _ItemChecks:
     """The notes of one rule, in the order of its text."""
 
-    def __init__(self, rule: GbnfRule, text: str) -> None:
+    def __init__(self, rule: RuleSyntax, text: str) -> None:
         self.offset = rule.start
         self.text = text
         self.diagnostics: list[Diagnostic] = []
@@ -338,7 +338,7 @@ def _is_white(item: Item) -> bool:
     )
 
 
-def _notes(rule: GbnfRule, text: str) -> Notes:
+def _notes(rule: RuleSyntax, text: str) -> Notes:
     checks = _ItemChecks(rule, text)
     return Notes(tuple(checks.diagnostics), tuple(checks.tokens))
 

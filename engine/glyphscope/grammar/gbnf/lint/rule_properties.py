@@ -20,12 +20,12 @@ from glyphscope.grammar.gbnf.cancellation import checkpoint
 from glyphscope.grammar.gbnf.parse.syntax import (
     Alternatives,
     Class,
-    GbnfRule,
     GroupItem,
     Part,
     Quoted,
     Reference,
     Repetition,
+    RuleSyntax,
     by_option,
 )
 from glyphscope.grammar.traversal import bottom_up
@@ -123,7 +123,7 @@ _EMPTY, _TERMINAL = _Expanded((), _LIGHT), _Expanded((TERMINAL,), _LIGHT)
 class _Expansion:
     """Collects the inner rules of a rule, and the number of rules that llama.cpp makes of it, in one pass."""
 
-    def __init__(self, rule: GbnfRule) -> None:
+    def __init__(self, rule: RuleSyntax) -> None:
         self.rule = rule
         self.inner: list[InnerRule] = []
         self.loops: list[tuple[Repetition, Option]] = []
@@ -313,11 +313,11 @@ class PerRule(Generic[Result]):
     Places in its result count from the rule's start, because the rule may move within the document.
     """
 
-    def __init__(self, compute: Callable[[GbnfRule, str], Result]) -> None:
+    def __init__(self, compute: Callable[[RuleSyntax, str], Result]) -> None:
         self._compute = compute
         self._remembered: dict[tuple[str, str], Result] = {}
 
-    def __call__(self, rule: GbnfRule, text: str) -> Result:
+    def __call__(self, rule: RuleSyntax, text: str) -> Result:
         if rule.end - rule.start > _MAX_LENGTH:
             return self._compute(rule, text)
         # with the name, because the reader may have given the rule a name that is not in its text

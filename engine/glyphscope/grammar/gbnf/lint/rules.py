@@ -23,7 +23,7 @@ from glyphscope.grammar.gbnf.lint.fixpoint import (
     shortest_cycle,
     total_ways,
 )
-from glyphscope.grammar.gbnf.parse.syntax import GbnfDocument, GbnfRule, Reference
+from glyphscope.grammar.gbnf.parse.syntax import GrammarSyntax, Reference, RuleSyntax
 
 _GUESSES = 20
 """The number of undefined names for which a similar name is searched among all rules."""
@@ -80,7 +80,7 @@ def _undefined(analysis: Analysis) -> Iterator[Diagnostic]:
             yield report("undefined-rule", message, start, end, repair)
 
 
-def _place_of_a_new_rule(document: GbnfDocument) -> tuple[int, str]:
+def _place_of_a_new_rule(document: GrammarSyntax) -> tuple[int, str]:
     """Where a rule can be added, and the text before it: at the end, or before an incomplete last rule."""
     text = document.text
     if document.rules:
@@ -128,7 +128,7 @@ def _unused(analysis: Analysis) -> Iterator[Diagnostic]:
             yield report("unused-rule", message, *rule.name_span, repair)
 
 
-def _delete(analysis: Analysis, rule: GbnfRule) -> Fix:
+def _delete(analysis: Analysis, rule: RuleSyntax) -> Fix:
     """Delete the rule with its line end; a comment after it stays."""
     text, end = analysis.document.text, rule.end
     rest = text[end : end + 2]
@@ -207,7 +207,7 @@ def _reported(analysis: Analysis, cycle: list[str], *, detected: bool) -> Diagno
     return report("left-recursion", message, start, end, repair)
 
 
-def _beginning(text: str, rule: GbnfRule, name: str) -> Reference | None:
+def _beginning(text: str, rule: RuleSyntax, name: str) -> Reference | None:
     """The reference to `name` that begins an alternative, judging by the sign before it; otherwise the first one."""
     first = None
     for reference in rule.references:
@@ -221,7 +221,7 @@ def _beginning(text: str, rule: GbnfRule, name: str) -> Reference | None:
     return first
 
 
-def _as_repetition(analysis: Analysis, rule: GbnfRule) -> Fix | None:
+def _as_repetition(analysis: Analysis, rule: RuleSyntax) -> Fix | None:
     """`list ::= list "," item | item` is `list ::= (item) ("," item)*`."""
     text = analysis.document.text
     tails, heads = [], []

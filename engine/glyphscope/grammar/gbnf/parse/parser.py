@@ -29,12 +29,12 @@ from glyphscope.grammar.gbnf.parse.syntax import (
     Alternatives,
     AnyCharacter,
     Comment,
-    GbnfDocument,
-    GbnfRule,
+    GrammarSyntax,
     GroupItem,
     Item,
     Reference,
     Repetition,
+    RuleSyntax,
     Sequence,
     TokenItem,
 )
@@ -158,16 +158,16 @@ class _RuleBuilder:
         item = self.items[-1]
         self.items[-1] = Repetition(item.start, end, item, minimum, maximum, start)
 
-    def finish(self, end: int) -> GbnfRule:
+    def finish(self, end: int) -> RuleSyntax:
         """The rule; `end` is the end of its last token, where groups that are still open are closed."""
         while self.depth:
             self.close(end, end)
         body = self._frames[0].body(max(end, self.body_start))
         start = self.name_span[0]
-        return GbnfRule(start, max(body.end, end), self.name, self.name_span, body, tuple(self.references))
+        return RuleSyntax(start, max(body.end, end), self.name, self.name_span, body, tuple(self.references))
 
 
-def read_gbnf(text: str) -> GbnfDocument:
+def read_gbnf(text: str) -> GrammarSyntax:
     """The document of any text; `problems` lists the deviations from llama.cpp's syntax. Never raises."""
     reader = _Reader(text, by_line=False)
     reader.read()
@@ -185,7 +185,7 @@ class _Reader:
         self.limit = len(text)  # where reading stops
         self.by_line = by_line
         self.ran_over = False  # a quote or bracket was read across a line end
-        self.rules: list[GbnfRule] = []
+        self.rules: list[RuleSyntax] = []
         self.comments: list[Comment] = []
         self.problems: list[Diagnostic] = []
         self.bad_names: dict[str, list[tuple[int, int]]] = {}  # with the places of each
@@ -197,9 +197,9 @@ class _Reader:
         self.continued: tuple[int, int] | None = None  # the first token of the rule after it was over
         self.last_end = 0  # the end of the last token other than line ends and comments
 
-    def document(self) -> GbnfDocument:
+    def document(self) -> GrammarSyntax:
         problems = sorted(self.problems, key=lambda problem: (problem.start, problem.end))
-        return GbnfDocument(self.text, tuple(self.rules), tuple(self.comments), tuple(problems))
+        return GrammarSyntax(self.text, tuple(self.rules), tuple(self.comments), tuple(problems))
 
     def read(self) -> None:
         text, limit, match, position = self.text, self.limit, _LEXER.match, 0

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from glyphscope.base.visible import character_words
 from glyphscope.grammar.gbnf.diagnostics import Diagnostic, fix, report
-from glyphscope.grammar.gbnf.parse.syntax import GbnfRule
+from glyphscope.grammar.gbnf.parse.syntax import RuleSyntax
 from glyphscope.grammar.rules import RuleNames
 
 _NOT_OF_A_NAME = re.compile(r"[^A-Za-z0-9-]+")
@@ -126,7 +126,9 @@ def _bad_token(text: str, start: int, limit: int) -> Misplaced:
     return Misplaced(report("unclosed-token", message, start, end), end)
 
 
-def bad_names(places: Mapping[str, Sequence[tuple[int, int]]], rules: Sequence[GbnfRule]) -> list[Diagnostic]:
+def bad_names(
+    places: Mapping[str, Sequence[tuple[int, int]]], rules: Sequence[RuleSyntax]
+) -> list[Diagnostic]:
     """A problem for each place of a bad name, given the places of each name; every fix renames all of them."""
     names = RuleNames(
         {name for rule in rules for name in (rule.name, *(r.name for r in rule.references))} - places.keys()

@@ -1,4 +1,4 @@
-"""The syntax tree of a GBNF text: nodes with exact spans, as editors need them.
+"""The syntax tree of a grammar's text, GBNF or Lark: nodes with exact spans, as editors need them.
 
 All places are code points from 0, `end` exclusive. Nothing is simplified here: the text can be rebuilt from the
 document, and `tree_of` makes a rule tree of it. Nodes are msgspec structs because a grammar of a thousand rules is read
@@ -10,7 +10,7 @@ such a chain would overflow the C stack.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar, TypeAlias, TypeVar
+from typing import Any, ClassVar, TypeAlias, TypeVar
 
 import msgspec
 
@@ -97,7 +97,61 @@ class Alternatives(Syntax, frozen=True, gc=False, eq=False):
         return tuple([item for option in self.options for item in option.items])
 
 
-Item: TypeAlias = Quoted | Class | AnyCharacter | Reference | TokenItem | GroupItem | Repetition
+# Only Lark has these.
+
+
+class Pattern(Syntax, frozen=True, gc=False, eq=False):
+    """One lexeme as it is written: `/…/` (`regex`), `"a".."z"` (`range`), `"a"i` (`any case`), `%regex` (`substring`).
+
+    `value`: the expression, a pair of texts, the text, or the JSON. `flags`: those of the expression.
+    """
+
+    kind: str
+    words: str
+    value: Any
+    flags: str = ""
+
+
+class Embedded(Syntax, frozen=True, gc=False, eq=False):
+    """A grammar inside of a rule: `%json` with its schema, `%lark` with its text, `@name`."""
+
+    kind: str
+    value: Any
+
+
+class Negation(Syntax, frozen=True, gc=True, eq=False):
+    """`~item`: any text that the item does not match."""
+
+    item: Item
+
+    @property
+    def inner(self) -> tuple[Part, ...]:  # type: ignore[override]
+        return (self.item,)
+
+
+class Conjunction(Syntax, frozen=True, gc=False, eq=False):
+    """`a & b`: the texts that all parts match."""
+
+    parts: tuple[Sequence, ...]
+
+    @property
+    def inner(self) -> tuple[Part, ...]:  # type: ignore[override]
+        return tuple(item for part in self.parts for item in part.items)
+
+
+Item: TypeAlias = (
+    Quoted
+    | Class
+    | AnyCharacter
+    | Reference
+    | TokenItem
+    | GroupItem
+    | Repetition
+    | Pattern
+    | Embedded
+    | Negation
+    | Conjunction
+)
 
 
 Part: TypeAlias = Alternatives | Item
@@ -111,8 +165,8 @@ def by_option(node: Alternatives, parts: list[T]) -> Iterator[list[T]]:
         start += len(option.items)
 
 
-class GbnfRule(Syntax, frozen=True, gc=False, eq=False):
-    """`name ::= body`. `references` are all references in its body, in the order of the text."""
+class RuleSyntax(Syntax, frozen=True, gc=False, eq=False):
+    """A rule: `name ::= body`. `references` are all references in its body, in the order of the text."""
 
     name: str
     name_span: tuple[int, int]
@@ -124,11 +178,11 @@ class Comment(Syntax, frozen=True, gc=False, eq=False):
     """From `#` to the end of its line, without the line end."""
 
 
-class GbnfDocument(msgspec.Struct, frozen=True, eq=False):
-    """A GBNF text, read to its end or until there were too many `problems`: deviations from llama.cpp's syntax."""
+class GrammarSyntax(msgspec.Struct, frozen=True, eq=False):
+    """A text, read to its end or until there were too many `problems`: deviations from the syntax of its engine."""
 
     text: str
-    rules: tuple[GbnfRule, ...]
+    rules: tuple[RuleSyntax, ...]
     comments: tuple[Comment, ...]
     problems: tuple[Diagnostic, ...]
 

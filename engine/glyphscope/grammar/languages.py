@@ -1,0 +1,113 @@
+"""The languages in which a grammar is written, each a row of `LANGUAGES`: GBNF for llama.cpp, Lark for llguidance.
+
+Commands and the window ask the row for everything that depends on the language.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import lru_cache
+from pathlib import PurePath
+from typing import NamedTuple, Protocol
+
+from glyphscope.base.errors import GrammarError
+from glyphscope.base.lines import Lines
+from glyphscope.grammar.gbnf.check import apply_fixes, check_gbnf, check_gbnf_bytes
+from glyphscope.grammar.gbnf.diagnostics import Diagnostic
+from glyphscope.grammar.gbnf.emit.gbnf_text import print_gbnf
+from glyphscope.grammar.gbnf.parse.syntax import GrammarSyntax
+from glyphscope.grammar.lark_text.check import check_lark, check_lark_bytes
+from glyphscope.grammar.lark_text.format import print_lark
+from glyphscope.grammar.tree import Grammar
+
+MAX_SHOWN = 10
+"""The maximum number of errors in one message."""
+
+
+class GrammarCheck(Protocol):
+    """The result of a check, in any language; `grammar` is None while there are errors."""
+
+    @property
+    def document(self) -> GrammarSyntax: ...
+    @property
+    def diagnostics(self) -> tuple[Diagnostic, ...]: ...
+    @property
+    def ok(self) -> bool: ...
+    @property
+    def grammar(self) -> Grammar | None: ...
+
+
+class GrammarLanguage(NamedTuple):
+    """A language: its name and the ending of its files, the engine that reads it, its start rule, and its functions."""
+
+    name: str
+    suffix: str
+    engine: str
+    start: str
+    hint: str
+    check: Callable[..., GrammarCheck]
+    """Of a text; with `cancel`, a function that says whether to stop."""
+    check_bytes: Callable[[bytes], GrammarCheck]
+    print_text: Callable[..., str]
+    """The formatted text of a document."""
+
+    def fix(self, found: GrammarCheck) -> tuple[str, int]:
+        """The text with all errors fixed that have a single fix, and the number of fixes."""
+        return apply_fixes(found, self.check)
+
+
+GBNF = GrammarLanguage(
+    "GBNF", ".gbnf", "llama.cpp", "root", "Correct it: llama.cpp rejects it, or crashes on it.",
+    check_gbnf, check_gbnf_bytes, print_gbnf,
+)  # fmt: skip
+LARK = GrammarLanguage(
+    "Lark", ".lark", "llguidance", "start", "Correct it: llguidance rejects it.",
+    check_lark, check_lark_bytes, print_lark,
+)  # fmt: skip
+LANGUAGES = (GBNF, LARK)
+
+_GBNF_HEAD = re.compile(r"^[ \t]*[\w-]+[ \t]*::=(?!.*::=.*:)", re.MULTILINE)
+_LARK_HEAD = re.compile(
+    r"^[ \t]*(?:[!?]*\w[\w-]*(?:::_)?[ \t]*(?:\[[^\]\n]*\])?[ \t]*:(?![:=])|%(?:ignore|import|llguidance)\b)",
+    re.MULTILINE,
+)
+
+
+def language_of(text: str, path: str = "") -> GrammarLanguage:
+    """The language of a file by its ending, else of a text by its first definition; GBNF if neither says."""
+    suffix = PurePath(path).suffix.lower()
+    for language in LANGUAGES:
+        if suffix == language.suffix:
+            return language
+    lark, gbnf = _LARK_HEAD.search(text), _GBNF_HEAD.search(text)
+    return LARK if lark and (gbnf is None or lark.start() < gbnf.start()) else GBNF
+
+
+def load_grammar(text: str, *, where: str = "grammar", path: str = "") -> Grammar:
+    """The rule tree of a text in any language. Raises GrammarError with each problem's line and column, both from 1."""
+    language = language_of(text, path)
+    check = _checked(language, text)
+    if check.grammar is not None:
+        return check.grammar
+    errors = [diagnostic for diagnostic in check.diagnostics if diagnostic.severity == "error"]
+    raise GrammarError(errors_in_words(text, errors), where=where, hint=language.hint)
+
+
+def errors_in_words(text: str, errors: list[Diagnostic], before: int = 0) -> str:
+    """The first errors, a line each; the first `before` characters, which the caller added, do not count."""
+    lines = Lines(text[before:])
+    shown = [
+        f"line {line}, column {column}: {error.message}"
+        for error in errors[:MAX_SHOWN]
+        for line, column in [lines.place(max(0, error.start - before))]
+    ]
+    return "\n".join(
+        [*shown, *([f"… and {len(errors) - MAX_SHOWN} more"] if len(errors) > MAX_SHOWN else [])]
+    )
+
+
+@lru_cache(maxsize=4)
+def _checked(language: GrammarLanguage, text: str) -> GrammarCheck:
+    # cached, because other caches identify a grammar by its identity
+    return language.check(text)

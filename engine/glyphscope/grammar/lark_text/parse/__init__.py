@@ -1,0 +1,1 @@
+"""Read Lark as llguidance does: its lexemes, then its rules, terminals and statements."""
