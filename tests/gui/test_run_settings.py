@@ -13,8 +13,10 @@ from PySide6.QtWidgets import QPushButton, QScrollArea
 
 from fake_context import scripted
 from glyphscope.events import (
+    CALL,
     STRATEGIES,
     Alternative,
+    Answer,
     ApprovalRule,
     LoopSettings,
     ModelInfo,
@@ -153,6 +155,9 @@ CHOSEN = [
     ({}, ("write", "Reasoning budget", 0), {"reasoning_budget": 0}),
     ({"reasoning_budget": 0}, ("write", "Reasoning budget", -1), {"reasoning_budget": None}),
     ({}, ("choose", "Thinking", "Off"), {"thinking": "off"}),
+    ({}, ("choose", "Answer", "Pattern"), {"answer": Answer("regex")}),
+    ({"answer": Answer("choice", "a")}, ("write", "Text of the answer", "a\nb"), {"answer": Answer("choice", "a\nb")}),
+    ({"answer": Answer("choice", "a")}, ("choose", "Answer", "Tool call"), {"answer": CALL}),
 ]  # fmt: skip
 
 
@@ -237,6 +242,7 @@ def test_a_tool_that_is_missing_stays_chosen(strategy):
         ({"thinking": "off"}, "choice calls start order"),
         ({"strategy": "loop"}, "start order budget"),
         ({"strategy": "two-stage"}, "order"),
+        ({"answer": Answer("choice", "a\nb")}, "start order budget"),
     ],
 )
 def test_a_choice_about_the_answer_is_enabled_only_where_it_has_an_effect(strategy, changes, enabled):
@@ -468,6 +474,33 @@ def test_the_order_of_arguments_follows_the_constraint_until_it_is_chosen(window
     order.edited.emit("schema")
     screen.choose("Constraint on tokens", "GBNF")
     assert project.next_run().request.order == "schema"
+
+
+@pytest.mark.slow
+@QUIET
+def test_another_answer_than_a_call_is_chosen_beside_the_notation_and_needs_no_tools(window, screen_of):
+    project, screen = window.services.project, screen_of(window)
+    screen.choose("Shape of a call", "Choice")
+    assert project.options.answer == Answer("choice")
+    panel = window.header.settings
+    assert panel.isVisible()
+    panel.answer.text.setPlainText("yes\nno")
+    panel.hide()
+    assert project.next_run().request.answer == Answer("choice", "yes\nno")
+    screen.until(
+        lambda: "yes" in str(project.prompt.messages)
+    )  # the prompt describes the answer, not the tools
+    assert "search" not in project.prompt.messages.messages[0].content
+    screen.choose("Shape of a call", "tool/args")
+    assert (project.options.answer, project.options.shape) == (CALL, "tool-args")
+
+
+@pytest.mark.slow
+def test_the_text_of_an_answer_is_read_from_a_file_which_names_its_kind(strategy, tmp_path):
+    panel, _screen, said = strategy()
+    (tmp_path / "sums.gbnf").write_text('root ::= "a"\n')
+    panel.answer._read_file(tmp_path / "sums.gbnf")
+    assert said == [{"answer": Answer("gbnf", 'root ::= "a"')}]
 
 
 @pytest.mark.slow

@@ -134,9 +134,9 @@ class ProjectController(QObject):
         return PreparedRequest(msgspec.structs.replace(self.request, model=self.model), self.tools.registry)
 
     def next_run(self) -> PreparedRequest:
-        """The request that Run sends, with the custom grammar if it is in use."""
+        """The request that Run sends, with the custom grammar for calls if it is in use."""
         prepared, work = self.next_request(), self.grammar.work
-        if not work.use or prepared.request.constraint == "off":
+        if not work.use or prepared.request.constraint == "off" or not prepared.request.answer.is_call:
             return prepared
         return prepared.changed(grammar=work.text)
 
@@ -341,7 +341,9 @@ class ProjectController(QObject):
     def _update_prompt(self) -> None:
         """Update the variables of the prompt's template after a change of tools or notation."""
         options = self._options
-        self.prompt.set_context(PromptContext(self.tools.registry, options.notation, options.shape))
+        self.prompt.set_context(
+            PromptContext(self.tools.registry, options.notation, options.shape, options.answer)
+        )
 
     def _edited(self, _change: object = None) -> None:
         self._timer.start()

@@ -10,7 +10,7 @@ from typing import Any
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from glyphscope.base.errors import GlyphscopeError
-from glyphscope.events import Message, Notation, RunRequest, Shape
+from glyphscope.events import CALL, Answer, Message, Notation, RunRequest, Shape
 from glyphscope.prompting.messages import RenderedMessages, render_messages
 from glyphscope.prompting.template import preset, presets
 from glyphscope.registry import ToolRegistry
@@ -40,6 +40,7 @@ class PromptContext:
     registry: ToolRegistry
     notation: Notation = "glyph"
     shape: Shape = "flat"
+    answer: Answer = CALL
 
 
 class PromptDocument(QObject):
@@ -170,8 +171,9 @@ class PromptDocument(QObject):
         self._timer.stop()
         context = self.context
         request = RunRequest(
-            registry={}, notation=context.notation, shape=context.shape, **self.request_fields()
-        )
+            registry={}, notation=context.notation, shape=context.shape, answer=context.answer,
+            **self.request_fields(),
+        )  # fmt: skip
         self._background.start(
             "render", partial(render_messages, request, context.registry), self._rendered, self._not_rendered
         )

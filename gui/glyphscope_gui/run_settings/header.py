@@ -6,6 +6,7 @@ It decides which parts are shown on a page, and how they fit: on one line or two
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import cast
 
 import msgspec
 from PySide6.QtCore import QSignalBlocker, QSize, Qt, Signal
@@ -13,7 +14,7 @@ from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QDoubleSpinBox, QFrame, QHBoxLayout, QPushButton, QSpinBox, QWidget
 
 from glyphscope.base.errors import RequestProblem
-from glyphscope.events import ModelInfo, RunRequest, Sampling, settings_of
+from glyphscope.events import CALL, AnswerKind, ModelInfo, RunRequest, Sampling, settings_of
 from glyphscope.registry import ToolRegistry
 from glyphscope.runs.sampling import limits_in_words, sampling_words
 from glyphscope_gui.run_settings.popup import SettingsPopup
@@ -26,6 +27,7 @@ from glyphscope_gui.shared.layouts import FollowsSize, vbox
 from glyphscope_gui.shared.page_ids import HeaderPart
 from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.shared.run_words import (
+    ANSWERS,
     CONSTRAINTS,
     MAX_SEED,
     MAX_TEMPERATURE,
@@ -80,11 +82,12 @@ class RunHeader(FollowsSize, QFrame):
         self.show_problems(())
         self._sampling = options.sampling
         self.notation.set_value("native" if options.native else options.notation)
-        self._native = bool(options.native)
+        self._native = bool(options.native) and options.answer.is_call
         self.shape.setEnabled(self.notation.isEnabled() and not self._native)
         # an endpoint's constraint is not a choice: any other becomes it there
         self.constraint.set_value("mask" if options.constraint == "endpoint" else options.constraint)
-        self.shape.setCurrentIndex(self.shape.findData(options.shape))
+        shown = options.shape if options.answer.is_call else options.answer.kind
+        self.shape.setCurrentIndex(self.shape.findData(shown))
         self.strategy.setCurrentIndex(self.strategy.findData(options.strategy))
         about = self.strategy.currentData(Qt.ItemDataRole.ToolTipRole) or ""
         self.strategy.setToolTip(tr("How a run asks the model. {about}", about=about))
@@ -135,6 +138,8 @@ class RunHeader(FollowsSize, QFrame):
         direct |= {"sampling.seed": self.seed, "sampling.temperature": self.temperature}
         if name in direct:
             return direct[name], None
+        if name == "answer":
+            return self.shape, self.settings
         if name in ("registry", "relaxed", "written"):
             return None, None
         if name.startswith("sampling.") or name in ("max_tokens", "stop"):
@@ -195,11 +200,14 @@ class RunHeader(FollowsSize, QFrame):
     def _make_pickers(self) -> None:
         self.notation = named(Segmented(NOTATIONS, parent=self), "notationPicker", tr("Notation"))
         self.notation.chosen.connect(self._choose_notation)
-        tip = tr("Shape of a call: the keys for the tool's name and its arguments")
-        self.shape = choice_box(self, "shapePicker", tr("Shape of a call"), tip=tip, choices=SHAPES)
-        self.shape.activated.connect(
-            lambda index: self.optionsChosen.emit({"shape": self.shape.itemData(index)})
+        tip = tr(
+            "Shape of a call: the keys for the tool's name and its arguments; or an answer that is not a call"
         )
+        self.shape = choice_box(
+            self, "shapePicker", tr("Shape of a call"), tip=tip, choices=(*SHAPES, *ANSWERS)
+        )
+        self.shape.insertSeparator(len(SHAPES))
+        self.shape.activated.connect(lambda index: self._choose_shape(self.shape.itemData(index)))
         self.constraint = named(
             Segmented(CONSTRAINTS, parent=self), "constraintPicker", tr("Constraint on tokens")
         )
@@ -259,6 +267,14 @@ class RunHeader(FollowsSize, QFrame):
             if other := next((each for each in others if each.isEnabled()), None):
                 other.setFocus(Qt.FocusReason.OtherFocusReason)
         button.setEnabled(enabled)
+
+    def _choose_shape(self, value: str) -> None:
+        """Choose the shape of a call, or an answer other than a call: its text is in the strategy's settings."""
+        if value not in {kind for kind, _, _ in ANSWERS}:
+            self.optionsChosen.emit({"shape": value, "answer": CALL})
+            return
+        self.settings.answer.choose_kind(cast(AnswerKind, value))
+        self.settings.show_below(self.shape)
 
     def _choose_notation(self, value: str) -> None:
         native = value == "native"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -11,9 +12,15 @@ from PySide6.QtCore import Signal
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMenu, QPushButton, QWidget
 
+from glyphscope.base.errors import GlyphscopeError
+from glyphscope.base.inputs import read_file, utf8_text
 from glyphscope.base.shorten import shorten
 from glyphscope.events import (
+    ANSWER_CHOICES,
+    CALL,
     TOOL_CHOICES,
+    Answer,
+    AnswerKind,
     ApprovalRule,
     LoopSettings,
     ModelInfo,
@@ -31,18 +38,22 @@ from glyphscope.runs.transforming import TRANSFORMS
 from glyphscope.tools.approval import ApprovalError, parse_approvals
 from glyphscope_gui.run_settings.popup import SettingsPopup
 from glyphscope_gui.shared.card import section_label
+from glyphscope_gui.shared.dialogs import ask_for_file
 from glyphscope_gui.shared.labels import PlainLabel, named, push_button
-from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.language import in_language, tr
 from glyphscope_gui.shared.layouts import hbox, vbox
 from glyphscope_gui.shared.run_words import STRATEGIES
 from glyphscope_gui.shared.settings_grid import (
+    ChoiceSetting,
     FlagSetting,
     LinesSetting,
     SettingsGrid,
     StructForm,
     TextSetting,
+    mark_refused,
     setting_field,
     setting_tip,
+    translated,
 )
 
 
@@ -220,6 +231,8 @@ class AnswerForm(SettingsGrid):
         super().__init__(2, parent)
         self._tools: tuple[str, ...] = ()
         self._fields: dict[str, Any] = {}
+        self._answers = {CALL.kind: CALL}  # the last of each kind
+        self._add_answer()
         for name, object_name in _ANSWER.items():
             setting = settings_of(RunRequest)[name]
             field = named(setting_field(setting), object_name)
@@ -232,6 +245,42 @@ class AnswerForm(SettingsGrid):
     def fields(self) -> Mapping[str, Any]:
         """The fields by the names of their settings."""
         return self._fields
+
+    def _add_answer(self) -> None:
+        about = in_language(settings_of(RunRequest)["answer"].setting.about)
+        self.kind = named(ChoiceSetting(translated(ANSWER_CHOICES)), "answerKindPicker")
+        self.add(tr("Answer"), self.kind, about)
+        tip = tr("Read the schema, the pattern, the texts or the grammar from a file")
+        self.open_button = push_button(
+            tr("Open file…"), self, name="answerFileButton", tip=tip, clicked=self._ask_for_file
+        )
+        self.add(tr("From a file"), self.open_button, tip)
+        self.text = named(LinesSetting(str, str), "answerText")
+        self.add(tr("Text of the answer"), self.text, about, wide=True)
+        self.kind.edited.connect(self.choose_kind)
+        self.text.edited.connect(lambda text: self._choose(Answer(self.kind.currentData(), text)))
+
+    def choose_kind(self, kind: AnswerKind) -> None:
+        """Choose that kind of answer, with the text that it had before."""
+        self._choose(self._answers.get(kind, Answer(kind)))
+
+    def _choose(self, answer: Answer) -> None:
+        self._answers[answer.kind] = answer
+        self.chosen.emit({"answer": answer})
+
+    def _ask_for_file(self) -> None:
+        filters = tr("Schemas, grammars and texts (*.json *.gbnf *.lark *.txt);;All files (*)")
+        ask_for_file(self, tr("Open the text of an answer"), self._read_file, filters=filters)
+
+    def _read_file(self, path: Path) -> None:
+        try:
+            text = utf8_text(read_file(path), str(path), hint=tr("Give a text file in UTF-8."))
+        except GlyphscopeError as error:
+            mark_refused(self.text, error.words)
+            return
+        kinds: dict[str, AnswerKind] = {".json": "schema", ".gbnf": "gbnf", ".lark": "lark"}
+        kind = kinds.get(path.suffix, self.kind.currentData())
+        self._choose(Answer(kind if kind != "call" else "choice", text.strip("\n")))
 
     def show_tools(self, names: Iterable[str]) -> None:
         """Show the tools that can be required by name; the chosen one stays, even if it is not among them."""
@@ -252,7 +301,13 @@ class AnswerForm(SettingsGrid):
         for name, field in self._fields.items():
             field.show_value(getattr(options, name))
         self.order.set_usual(default_order(options.constraint))
-        direct = options.strategy == "direct"
+        answer = options.answer
+        self._answers[answer.kind] = answer
+        self.kind.show_value(answer.kind)
+        self.text.show_value(answer.text)
+        self.text.setPlaceholderText(_EXAMPLES.get(answer.kind, ""))
+        self.text.setEnabled(not answer.is_call)
+        direct = options.strategy == "direct" and answer.is_call
         in_one_stage = options.strategy in ("direct", "loop")  # the other strategies split a call into stages
         self.choice.setEnabled(direct)
         self.calls.setEnabled(direct and options.tool_choice != "none")
@@ -261,6 +316,14 @@ class AnswerForm(SettingsGrid):
         self.budget.setEnabled(in_one_stage and options.constraint == "mask" and options.thinking != "off")
 
 
+_EXAMPLES: dict[AnswerKind, str] = {
+    "schema": '{"type": "object", "properties": {"name": {"type": "string"}}}',
+    "regex": "[0-9]{4}-[0-9]{2}-[0-9]{2}",
+    "choice": "positive\nnegative",
+    "gbnf": 'root ::= "a" | "b"',
+    "lark": 'start: "a" | "b"',
+}
+"""An example of the text of each answer."""
 _THINKING = settings_of(RunRequest)["thinking"]
 
 

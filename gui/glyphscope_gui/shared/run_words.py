@@ -15,6 +15,7 @@ from glyphscope.base.tokens import token_text
 from glyphscope.base.visible import visible
 from glyphscope.evals.matrix.arms import AXES
 from glyphscope.events import (
+    ANSWER_CHOICES,
     Alternative,
     ModelInfo,
     PromptRendered,
@@ -37,6 +38,7 @@ MAX_TEMPERATURE = float(settings_of(Sampling)["temperature"].setting.most)
 
 NOTATIONS: Choices = translated(choices.NOTATION_CHOICES)
 SHAPES: Choices = translated(choices.SHAPE_CHOICES)
+ANSWERS: Choices = translated(choice for choice in ANSWER_CHOICES if choice.value != "call")
 CONSTRAINTS: Choices = translated(choices.CONSTRAINT_CHOICES)
 STRATEGIES: Choices = translated(choices.STRATEGY_CHOICES)
 _FIELDS = {**settings_of(Sampling), **settings_of(RunRequest), **AXES}
