@@ -15,7 +15,7 @@ AnswerKind: TypeAlias = Literal["call", "schema", "regex", "choice", "gbnf", "la
 
 ANSWER_CHOICES = (
     Choice("call", "Tool call", "A call of one of the tools, as the notation has it", "tool call"),
-    Choice("schema", "JSON Schema", "A value of a JSON Schema, in JSON or GLYPH", "schema"),
+    Choice("schema", "Schema", "A value of a JSON Schema, in JSON or GLYPH", "schema"),
     Choice("regex", "Pattern", "A text that a regular expression matches as a whole", "pattern"),
     Choice("choice", "Choice", "One of several texts, one per line", "choice"),
     Choice("gbnf", "GBNF", "A text of a grammar as llama.cpp reads it", "GBNF"),
