@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from PySide6.QtCore import QMimeData, Qt
 from PySide6.QtGui import QTextOption
 
-from glyphscope.events import PromptPart, PromptRendered
+from glyphscope.events import ControlText, PromptPart, PromptRendered
 from glyphscope.prompting import presets, prompt_costs
 from glyphscope.registry import default_registry
 from glyphscope_gui.project import PromptContext, PromptDocument, PromptState
@@ -95,6 +95,20 @@ def test_token_costs_are_hidden_when_the_prompt_changes(dock, document, qtbot):
     render(document, qtbot)
     assert not dock.costs.isVisible()
     assert "Something else" in dock.rendered_view.toPlainText()
+
+
+def test_texts_that_read_like_control_tokens_are_marked_in_the_prompt_and_its_costs(dock):
+    dock.tabs.setCurrentIndex(2)
+    text = "<|user|>Hi<|end|>, <|user|>"
+    controls = (ControlText(10, 17), ControlText(19, 27, plain=True))
+    parts = (PromptPart("template", 0, 8, 1), PromptPart("user", 8, 27, 9))
+    prompt = PromptRendered(text=text, tokens=10, cached=0, parts=parts, controls=controls)
+    dock.show_prompt(ShownPrompt(prompt, "run", CostRows(prompt_costs(prompt))))
+    marks = [mark.cursor.selectedText() for mark in dock.rendered_view.extraSelections()]
+    assert marks[-2:] == ["<|end|>", "<|user|>"]
+    rows = [dock.costs.model().index(row, 0) for row in range(dock.costs.model().rowCount())]
+    assert [str(row.data()) for row in rows] == ["⚠ user's text", "chat template"]
+    assert "that read like control tokens" in rows[0].data(Qt.ItemDataRole.AccessibleTextRole)
 
 
 def test_the_users_prompt_is_edited_in_both_directions_and_control_and_enter_runs(document, qtbot):

@@ -97,10 +97,17 @@ def test_every_strategy_and_every_setting_of_its_panel_is_offered_and_explained(
         "Transforms",
         "Tool choice",
         "Thinking",
+        "Control tokens in texts",
         "Approval rules",
     ):
         assert all(field.toolTip() for field in screen.named(title)) and screen.named(title), title
     assert said == []
+
+
+def test_texts_of_control_tokens_can_be_encoded_as_text(strategy):
+    _panel, screen, said = strategy()
+    screen.choose("Control tokens in texts", "As plain text")
+    assert said == [{"control_texts": "plain"}]
 
 
 LOOP = LoopSettings(

@@ -23,6 +23,7 @@ from glyphscope.events import (
     CallReady,
     ConstrainFrom,
     ConstraintKind,
+    ControlTexts,
     EvidenceKind,
     LoadOptions,
     LoopSettings,
@@ -292,6 +293,7 @@ class RunSettings(TypedDict, total=False):
     reasoning_effort: str
     template_vars: dict[str, Any]
     chat_template: str
+    control_texts: ControlTexts
     tool_choice: str
     most_calls: int | None
     strategy: Strategy

@@ -21,6 +21,8 @@ from glyphscope.cli.output import TextTable, console, print_json, print_text
 from glyphscope.cli.template_forms import ChatTemplateOption, read_chat_template
 from glyphscope.events import (
     AnyNotation,
+    ControlText,
+    ControlTexts,
     PromptEvaluated,
     PromptPart,
     PromptRendered,
@@ -40,6 +42,7 @@ from glyphscope.store.project import SUFFIX
 
 BORDERS = "A token that spans a boundary belongs to the part with the last character that it completes."
 _SEEN = 60
+_CONTROLS = "  ! has texts of control tokens"
 
 
 class PromptReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,6 +58,7 @@ class PromptReport(msgspec.Struct, frozen=True, kw_only=True):
     text: str
     parts: tuple[PromptPart, ...]
     costs: list[dict[str, Any]]
+    controls: tuple[ControlText, ...]
     advice: tuple[str, ...]
     note: str = ""
     changes: Changes | None = None
@@ -93,6 +97,13 @@ def prompt(
         typer.Option(metavar="NAME=VALUE", help="A variable of the chat template: JSON or text. Repeatable."),
     ] = None,
     chat_template: ChatTemplateOption = None,
+    control_texts: Annotated[
+        ControlTexts | None,
+        typer.Option(
+            help="How texts of users, tools and results that read like control tokens are encoded. Default: the "
+            "project's, else tokens."
+        ),
+    ] = None,
     loading: LoadingOption,
     run: Annotated[
         Path | None,
@@ -118,6 +129,7 @@ def prompt(
     else:
         request = _request(said, project, registry, notation, shape, system, messages)
         chat: dict[str, Any] = {"thinking": thinking, "reasoning_effort": reasoning_effort}
+        chat["control_texts"] = control_texts
         chat["template_vars"] = None if template_var is None else pairs(template_var, "template_var")
         chat["chat_template"] = read_chat_template(chat_template) or None
         request = msgspec.structs.replace(request, **{k: v for k, v in chat.items() if v is not None})
@@ -180,6 +192,7 @@ def _report(
         text=rendered.text,
         parts=rendered.parts,
         costs=[_row(cost, known) for cost in prompt_costs(rendered)],
+        controls=rendered.controls,
         advice=advice(rendered, loss),
         note=rendered.note,
         changes=None if before is None else prompt_changes(before, rendered),
@@ -194,6 +207,7 @@ def _row(cost: Cost, known: bool) -> dict[str, Any]:
         "kind": cost.kind,
         "of": cost.of,
         "tokens": cost.tokens if known else None,
+        "controls": cost.controls,
         "spans": [(part.start, part.end) for part in cost.parts],
         "below": [_row(below, known) for below in cost.below],
     }
@@ -209,7 +223,8 @@ def _print(report: PromptReport, rendered: PromptRendered) -> None:
         for depth, row in cost.rows():
             tokens = f"{row.tokens:,}" if report.tokens else ""
             part = percent(row.tokens / report.tokens, 0) if report.tokens and not depth else ""
-            table.add_row(tokens, part, Text("  " * depth + visible(row.title), "" if depth else "bold"))
+            title = "  " * depth + visible(row.title) + (_CONTROLS if row.controls else "")
+            table.add_row(tokens, part, Text(title, "" if depth else "bold"))
     out.print(table)
     print_text(_counted_words(report))
     for line in (report.note, *report.advice):

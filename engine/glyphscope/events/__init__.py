@@ -22,6 +22,7 @@ from glyphscope.events.choices import (
     ArgumentOrder,
     ConstrainFrom,
     ConstraintKind,
+    ControlTexts,
     EvidenceKind,
     NativeForm,
     Notation,
@@ -32,7 +33,17 @@ from glyphscope.events.choices import (
     default_order,
     notation_members,
 )
-from glyphscope.events.evidence import BEGUN, Alternative, Filter, Narrowed, Origin, PromptPart, TokenStep
+from glyphscope.events.evidence import (
+    BEGUN,
+    Alternative,
+    ControlText,
+    Filter,
+    Narrowed,
+    Origin,
+    PromptPart,
+    Spans,
+    TokenStep,
+)
 from glyphscope.events.load_options import DEFAULT_LOAD, MAX_SEQUENCES, FlashAttention, KvType, LoadOptions
 from glyphscope.events.request import (
     DEFAULT_CHAT,

@@ -21,6 +21,8 @@ ArgumentOrder: TypeAlias = Literal["schema", "any"]
 """The order in which the grammar allows the arguments of a call, and the members of objects in them."""
 Thinking: TypeAlias = Literal["auto", "on", "off"]
 """The switch for reasoning in a model's chat template; `auto` leaves it undefined: the template decides."""
+ControlTexts: TypeAlias = Literal["tokens", "plain"]
+"""The tokens of a text of a user, a tool or a result that reads like a control token."""
 ConstrainFrom: TypeAlias = Literal["start", "reasoning", "call"]
 """Where the constraint begins: at the first token, after the reasoning, or where the model begins a call."""
 EvidenceKind: TypeAlias = Literal["all", "chosen", "none"]
@@ -116,6 +118,20 @@ EFFORT_CHOICES = (
     Choice("medium", "Medium", "", "effort medium"),
     Choice("high", "High", "The model reasons much", "effort high"),
     Choice("max", "Maximal", "For templates and servers with this value", "effort max"),
+)
+CONTROL_TEXT_CHOICES = (
+    Choice(
+        "tokens",
+        "As control tokens",
+        "They are control tokens, as in most servers",
+        "control texts as tokens",
+    ),
+    Choice(
+        "plain",
+        "As plain text",
+        "They are text, which cannot end or begin a turn",
+        "control texts as plain text",
+    ),
 )
 TOOL_CHOICE_CHOICES = (
     Choice("required", "Required", "The answer must call a tool"),

@@ -44,6 +44,20 @@ class PromptPart(msgspec.Struct, frozen=True):
     of: str = ""
 
 
+Spans: TypeAlias = tuple[tuple[int, int], ...]
+"""Characters of a text: start and end (exclusive)."""
+
+
+class ControlText(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The characters `start` to `end` (exclusive) of a prompt: a text of a user, a tool or a result that reads like a
+    control token. It is that token, or `plain` text.
+    """
+
+    start: Position
+    end: Position
+    plain: bool = False
+
+
 class Alternative(msgspec.Struct, frozen=True, omit_defaults=True):
     """A token that could have been sampled. `raw` is the model's own probability, `final` the one after mask and
     sampler.

@@ -11,6 +11,7 @@ from glyphscope.events.answer import CALL, Answer
 from glyphscope.events.choices import (
     AUTO,
     CONSTRAINT_CHOICES,
+    CONTROL_TEXT_CHOICES,
     EFFORT_CHOICES,
     EVIDENCE_CHOICES,
     FAILURE_CHOICES,
@@ -27,6 +28,7 @@ from glyphscope.events.choices import (
     ArgumentOrder,
     ConstrainFrom,
     ConstraintKind,
+    ControlTexts,
     EvidenceKind,
     FailurePolicy,
     NativeForm,
@@ -286,7 +288,8 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     then those of the form. `thinking` is passed to the model's chat template in every notation; a template without
     such a switch gives a note. So are `reasoning_effort`, as the variable by which the template sets it, and the
     variables `template_vars`, by name; an endpoint gets them in the fields that its server has for them.
-    `chat_template`, Jinja or the name of one of the model's own, replaces the template. `form` is the form of the
+    `chat_template`, Jinja or the name of one of the model's own, replaces the template. `control_texts`: how texts
+    of users, tools and results that read like control tokens are encoded. `form` is the form of the
     model's turns (`glyphscope.turns.TurnForm` as JSON), which a run fills in: all of it with the native notation
     `template`, otherwise only the reasoning. `tool_choice` is `auto` (text or calls), `required`, `none` or the
     name of the one tool to call. An answer has at most `most_calls` calls; None: unlimited. `reasoning_budget` is
@@ -333,6 +336,10 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
         key="template_var",
     )] = {}  # fmt: skip
     chat_template: str = ""
+    control_texts: Annotated[ControlTexts, Setting(
+        "Control tokens in texts",
+        "How texts of users, tools and results that read like control tokens are encoded", choices=CONTROL_TEXT_CHOICES,
+    )] = "tokens"  # fmt: skip
     form: dict[str, Any] = {}
     tool_choice: Annotated[str, Setting(
         "Tool choice",

@@ -10,7 +10,7 @@ import msgspec
 from glyphscope.base.structs import ready
 from glyphscope.events.base import Code, Count, Milliseconds, ModelInfo, Position, RunEvent, Status
 from glyphscope.events.encoding import encode_json
-from glyphscope.events.evidence import PromptPart, TokenStep
+from glyphscope.events.evidence import ControlText, PromptPart, Spans, TokenStep
 from glyphscope.events.request import RunRequest
 from glyphscope.events.stages import StageStarted, StrategyEvent
 from glyphscope.events.tools import ExecutionEvent
@@ -30,7 +30,8 @@ class PromptRendered(RunEvent, frozen=True, kw_only=True, tag="prompt_rendered")
 
     `restored` of these were read from disk, where an earlier process stored them; the others were in memory.
     `lengths` has the number of characters that each token completes, so 0 for an incomplete character, and for a token
-    that begins the sequence; empty if unknown.
+    that begins the sequence; empty if unknown. `controls` are texts of a user, a tool or a result that read like
+    control tokens.
     """
 
     text: str
@@ -40,6 +41,12 @@ class PromptRendered(RunEvent, frozen=True, kw_only=True, tag="prompt_rendered")
     note: str = ""
     lengths: tuple[int, ...] = ()
     restored: Count = 0
+    controls: tuple[ControlText, ...] = ()
+
+    @property
+    def plain(self) -> Spans:
+        """The characters in which control tokens are plain text."""
+        return tuple((each.start, each.end) for each in self.controls if each.plain)
 
 
 class PromptEvaluated(RunEvent, frozen=True, kw_only=True, tag="prompt_evaluated"):

@@ -24,6 +24,7 @@ from glyphscope.events import (
     ApprovalRule,
     ConstrainFrom,
     ConstraintKind,
+    ControlTexts,
     LoopSettings,
     Notation,
     PrefixPart,
@@ -71,6 +72,7 @@ class LessonRunSettings(Sampling, frozen=True, kw_only=True):
     reasoning_effort: str = AUTO
     template_vars: dict[str, Any] = msgspec.field(default_factory=dict)
     chat_template: str = ""
+    control_texts: ControlTexts = "tokens"
     tool_choice: str = "required"
     calls: int = 1
     constrain_from: ConstrainFrom = "reasoning"
@@ -100,7 +102,7 @@ VARY = (
 """The settings that can be varied, in addition to places in the registry."""
 _SAME = (
     "prompt", "system", "preset", "shape", "constraint", "grammar", "free_text", "strategy", "stop_on", "max_tokens",
-    "thinking", "reasoning_effort", "template_vars", "chat_template", "tool_choice", "constrain_from",
+    "thinking", "control_texts", "reasoning_effort", "template_vars", "chat_template", "tool_choice", "constrain_from",
     "reasoning_budget",
 )  # fmt: skip
 """Settings that are members of the request with the same name."""

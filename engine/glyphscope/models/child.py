@@ -53,7 +53,7 @@ class Generation:
         """Raises GrammarError, ContextOverflow and ModelError."""
         engine = self.engine = session.engine
         self.sequence = engine.sequences[number]
-        prompt = engine.tokenize(request.prompt, begin=True) or engine.ends[:1]
+        prompt = engine.tokenize(request.prompt, begin=True, plain=request.plain) or engine.ends[:1]
         _check_room(engine, len(prompt) + sum(one.id >= 0 for one in request.written))
         placed = place_prefix(request.written, engine)
         _check_room(engine, len(prompt) + len(placed.tokens))
@@ -314,8 +314,9 @@ class ModelChild:
     def _look_up(self, frame: wire.Envelope, session: Session) -> None:
         try:
             match frame.body:
-                case wire.Tokenize(text=text, begin=begin):
-                    self._reply(frame.number, wire.Tokens(session.engine.tokenize(text, begin=begin)))
+                case wire.Tokenize(text=text, begin=begin, plain=plain):
+                    ids = session.engine.tokenize(text, begin=begin, plain=plain)
+                    self._reply(frame.number, wire.Tokens(ids))
                 case wire.ListVocabulary():
                     self._reply(frame.number, session.list_vocabulary())
         except Exception as error:

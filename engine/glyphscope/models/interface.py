@@ -19,6 +19,7 @@ from glyphscope.events import (
     ModelInfo,
     PrefixPart,
     Sampling,
+    Spans,
     TokenStep,
 )
 from glyphscope.turns import TurnForm
@@ -35,6 +36,7 @@ class GenerateRequest(msgspec.Struct, frozen=True, kw_only=True):
     The tokens of the prefix `written` come as the first step; `max_tokens` counts the tokens after it.
     With `triggers`, a GBNF grammar applies from the first of these texts in the answer on, which begins with it.
     `stop` are strings that end the answer: endpoints receive them, otherwise the reader of the tokens looks for them.
+    In the characters of `plain`, the prompt has no control tokens; endpoints do not receive it.
     `tool_choice` and `most_calls` are the request's; endpoints that receive `tools` receive them too.
     A prompt that is evaluated `beside` the one before it leaves that one in the model's memory, as far as there is
     room, and is not stored on disk. With `hidden`, it is the same prompt, of which the tokens from `seen_from` on are
@@ -42,6 +44,7 @@ class GenerateRequest(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     prompt: str
+    plain: Spans = ()
     constraint: ConstraintKind = "off"
     grammar: str | None = None
     triggers: tuple[str, ...] = ()
@@ -207,8 +210,10 @@ class Model(Protocol):
     def count_tokens(self, text: str) -> int:
         """The number of the model's tokens in the text. Raises ModelError."""
 
-    def tokenize(self, text: str) -> list[int]:
-        """The text's token ids, without a BOS token. Raises ModelError."""
+    def tokenize(self, text: str, plain: Spans = ()) -> list[int]:
+        """The text's token ids, without a BOS token. In the characters of `plain`, texts of control tokens are text; a
+        model without control tokens does not need that parameter. Raises ModelError.
+        """
 
     def vocabulary(self) -> Vocabulary:
         """Every token's bytes; empty if they are unknown. The same object each time. Raises ModelError."""
@@ -269,8 +274,8 @@ class ForwardingModel:
     def count_tokens(self, text: str) -> int:
         return self._model.count_tokens(text)
 
-    def tokenize(self, text: str) -> list[int]:
-        return self._model.tokenize(text)
+    def tokenize(self, text: str, plain: Spans = ()) -> list[int]:
+        return self._model.tokenize(text, plain) if plain else self._model.tokenize(text)
 
     def vocabulary(self) -> Vocabulary:
         return self._model.vocabulary()

@@ -14,7 +14,7 @@ from msgspec import UNSET
 
 from glyphscope.base.errors import ModelDied, ModelError, PromptError, Stopped
 from glyphscope.base.figures import duration
-from glyphscope.events import DEFAULT_CHAT, DEFAULT_LOAD, ChatOptions, LoadOptions, Message, ModelInfo
+from glyphscope.events import DEFAULT_CHAT, DEFAULT_LOAD, ChatOptions, LoadOptions, Message, ModelInfo, Spans
 from glyphscope.models import wire
 from glyphscope.models.batch_sizes import BatchFile, BatchTimes, with_measured_batch
 from glyphscope.models.chat import NO_TEMPLATE
@@ -112,8 +112,8 @@ class LlamaModel:
     def count_tokens(self, text: str) -> int:
         return len(self.tokenize(text))
 
-    def tokenize(self, text: str) -> list[int]:
-        return self._ask(wire.Tokenize(text), wire.Tokens).ids
+    def tokenize(self, text: str, plain: Spans = ()) -> list[int]:
+        return self._ask(wire.Tokenize(text, plain=plain), wire.Tokens).ids
 
     def vocabulary(self) -> Vocabulary:
         if self._vocabulary is None:

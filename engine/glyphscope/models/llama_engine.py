@@ -7,6 +7,7 @@ import math
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
 from typing import Any
 
 import llama_cpp as llama
@@ -15,8 +16,9 @@ import numpy as np
 from msgspec import UNSET
 
 from glyphscope.base.errors import ModelError
-from glyphscope.events import LoadOptions
+from glyphscope.events import LoadOptions, Spans
 from glyphscope.events.load_options import USUAL_BATCH, WHOLE_KV, FlashAttention
+from glyphscope.models.control_tokens import ControlTokens
 from glyphscope.models.cores import physical_cores
 from glyphscope.models.decoding.sampler import Logits
 from glyphscope.models.llama_sequence import LlamaSequence, PromptPiece, batches_of
@@ -194,22 +196,37 @@ class LlamaEngine:
         """Whether the token ends a generation."""
         return token in self._is_end
 
-    def tokenize(self, text: str, *, begin: bool = False, special: bool = True) -> list[int]:
-        """The token ids. With `special`, texts of special tokens become these tokens; otherwise they are plain text.
+    def tokenize(
+        self, text: str, *, begin: bool = False, special: bool = True, plain: Spans = ()
+    ) -> list[int]:
+        """The token ids. With `special`, texts of special tokens become these tokens; otherwise they are plain text, as
+        they always are in the characters of `plain`.
 
         With `begin`, the token that begins a sequence is put first if the model needs one and the text has none.
         """
         if begin:
             bos = self.special("bos")
             begin = bool(llama.llama_vocab_get_add_bos(self.vocab)) and not (bos and text.startswith(bos))
+        if plain and special:
+            pieces = self.control_tokens.pieces(text, plain)
+            found = [id for piece, special in pieces if piece for id in self._tokenize(piece, special)]
+        else:
+            found = self._tokenize(text, special)
+        return [llama.llama_vocab_bos(self.vocab), *found] if begin else found
+
+    @cached_property
+    def control_tokens(self) -> ControlTokens:
+        """The control tokens, by which a text is cut where some of them are plain text."""
+        return ControlTokens(self.vocab, self.pieces)
+
+    def _tokenize(self, text: str, special: bool) -> list[int]:
         data = text.encode("utf-8", errors="replace")
         size = len(data) + 2
         ids = (llama.llama_token * size)()
         count = llama.llama_tokenize(self.vocab, data, len(data), ids, size, False, special)
         if count < 0:
             raise ModelError("The text cannot be tokenized.", hint="It may be too long.")
-        found = list(ids[:count])
-        return [llama.llama_vocab_bos(self.vocab), *found] if begin else found
+        return list(ids[:count])
 
     def batch_ends(self, prompt: Sequence[int]) -> list[int]:
         """The ends of the batches of a prompt that is evaluated from its start: after each `batch` tokens, before

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
-from glyphscope.events import DEFAULT_CHAT, ChatOptions, Message, ModelInfo, PrefixPart, TokenStep
+from glyphscope.events import DEFAULT_CHAT, ChatOptions, Message, ModelInfo, PrefixPart, Spans, TokenStep
 from glyphscope.events.encoding import whole_text
 from glyphscope.models.decoding.text import text_decoder
 from glyphscope.models.interface import (
@@ -53,7 +53,7 @@ class TextModel:
         """The number of pieces the text is cut into."""
         return len(cut(text))
 
-    def tokenize(self, text: str) -> list[int]:
+    def tokenize(self, text: str, plain: Spans = ()) -> list[int]:
         return list(range(self.count_tokens(text)))
 
     def vocabulary(self) -> Vocabulary:

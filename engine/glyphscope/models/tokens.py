@@ -13,6 +13,7 @@ from typing import Any
 
 import llama_cpp as llama
 import numpy as np
+from numpy.typing import NDArray
 
 _AT_ONCE = 512
 _BYTES = 1024
@@ -73,11 +74,16 @@ def read_ends(vocab: int, count: int) -> list[int]:
 
 def read_special(vocab: int, pieces: list[bytes]) -> list[int]:
     """Control tokens, and tokens of the model's maker that look like one: no text of a grammar matches them."""
-    attributes = _function("llama_vocab_get_attr", _INT, _POINTER, _INT)
-    kinds = np.fromiter(map(attributes, repeat(vocab), range(len(pieces))), np.int32, len(pieces))
+    kinds = read_attributes(vocab, len(pieces))
     control = kinds & llama.LLAMA_TOKEN_ATTR_CONTROL
     found: list[int] = np.flatnonzero(control | kinds & llama.LLAMA_TOKEN_ATTR_USER_DEFINED).tolist()
     return [token for token in found if control[token] or _looks_special(pieces[token])]
+
+
+def read_attributes(vocab: int, count: int) -> NDArray[np.int32]:
+    """llama.cpp's attributes of each token, as bits."""
+    attributes = _function("llama_vocab_get_attr", _INT, _POINTER, _INT)
+    return np.fromiter(map(attributes, repeat(vocab), range(count)), np.int32, count)
 
 
 def _looks_special(piece: bytes) -> bool:

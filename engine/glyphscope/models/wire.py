@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from glyphscope.events import LoadOptions, ModelInfo, TokenStep
+from glyphscope.events import LoadOptions, ModelInfo, Spans, TokenStep
 from glyphscope.models.batch_sizes import BatchTimes
 from glyphscope.models.interface import GenerateRequest, PromptProgress, PromptReady, Vocabulary
 from glyphscope.models.prompt_cache import PromptCache
@@ -27,10 +27,13 @@ class Load(_Frame, frozen=True):
 
 
 class Tokenize(_Frame, frozen=True):
-    """Answered by `Tokens`, also while a generation runs. `begin`: with the tokens before every prompt, such as BOS."""
+    """Answered by `Tokens`, also while a generation runs. `begin`: with the tokens before every prompt, such as BOS;
+    `plain` as in `Model.tokenize`.
+    """
 
     text: str
     begin: bool = False
+    plain: Spans = ()
 
 
 class ListVocabulary(_Frame, frozen=True):

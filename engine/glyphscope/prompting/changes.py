@@ -16,7 +16,8 @@ from rapidfuzz.distance import Indel
 
 from glyphscope.base.figures import duration_ms
 from glyphscope.base.lines import common_length
-from glyphscope.events import BEGUN, PromptEvaluated, PromptPart, PromptRendered
+from glyphscope.base.shorten import listed
+from glyphscope.events import BEGUN, ControlText, PromptEvaluated, PromptPart, PromptRendered
 from glyphscope.prompting.costs import part_words
 
 Kind: TypeAlias = Literal["same", "removed", "added"]
@@ -27,6 +28,8 @@ _MAX_COMPARED = 1_000_000_000
 _WORDS = re.compile(r"\s*[^\W_]+|\s*[\W_]", re.DOTALL)
 _SHOWN = 40
 """Characters of the text at a place that are shown."""
+_LISTED = 4
+"""Texts and parts that a sentence names."""
 WORTH_SHOWING = 16
 """With fewer tokens, no advice is given: the end of a chat turn has as many."""
 _CHANGING = ("user", "history", "template", BEGUN, "said", "result", "note", "asked", "attempt", "repair")
@@ -137,9 +140,27 @@ def in_common(before: PromptRendered, after: PromptRendered) -> int | None:
     return common_length(_units(before, True), _units(after, True))
 
 
+def control_words(prompt: PromptRendered) -> tuple[str, ...]:
+    """Sentences on the texts of users, tools and results that read like control tokens."""
+    words = []
+    for plain in (False, True):
+        found = [each for each in prompt.controls if each.plain is plain]
+        if not found:
+            continue
+        texts = dict.fromkeys(prompt.text[each.start : each.end] for each in found)
+        parts = dict.fromkeys(part_words(part, prompt.text) for part in prompt.parts if _has_any(part, found))
+        are = "is encoded as text" if plain else "is a control token for the model, as in the chat template"
+        words.append(f"{listed(list(texts), _LISTED)} in {listed(list(parts), _LISTED)} {are}.")
+    return tuple(words)
+
+
+def _has_any(part: PromptPart, controls: Sequence[ControlText]) -> bool:
+    return any(part.start <= each.start < part.end for each in controls)
+
+
 def advice(prompt: PromptRendered, loss: CacheLoss | None = None) -> tuple[str, ...]:
     """Advice that makes the next runs cheaper, as far as this prompt and its evaluation prove it."""
-    found = []
+    found = [*control_words(prompt)]
     behind = _tokens_behind_user(prompt)
     if behind >= WORTH_SHOWING:
         found.append(

@@ -7,7 +7,7 @@ to the prompt. The most expensive rows are first.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from glyphscope.base.pointer import steps_of
 from glyphscope.base.shorten import shorten
@@ -39,7 +39,8 @@ _MAX_LENGTH = 60
 
 @dataclass(frozen=True)
 class Cost:
-    """A row. `tokens` and `parts` include all rows `below`; `parts` are in the order of the text.
+    """A row. `tokens`, `parts` and `controls` include all rows `below`; `parts` are in the order of the text,
+    `controls` is the number of texts in them that read like control tokens.
 
     `kind` is the name of the parts; `of` is as in `PromptPart`, empty for all parts of a kind.
     """
@@ -50,6 +51,7 @@ class Cost:
     tokens: int
     parts: tuple[PromptPart, ...]
     below: tuple[Cost, ...] = ()
+    controls: int = 0
 
     def rows(self, depth: int = 0) -> Iterator[tuple[int, Cost]]:
         """This row and those below it, each with its depth."""
@@ -73,7 +75,15 @@ def prompt_costs(prompt: PromptRendered) -> tuple[Cost, ...]:
         for step in _steps(part, prompt.text):
             branch = branch.below.setdefault(step, _Branch())
         branch.own.append(part)
-    return _rows(root, "")
+    rows = _rows(root, "")
+    starts = [each.start for each in prompt.controls]
+    return tuple(_with_controls(cost, starts) for cost in rows) if starts else rows
+
+
+def _with_controls(cost: Cost, starts: Sequence[int]) -> Cost:
+    inside = [start for start in starts if any(part.start <= start < part.end for part in cost.parts)]
+    below = tuple(_with_controls(each, inside) for each in cost.below) if inside else cost.below
+    return replace(cost, below=below, controls=len(inside))
 
 
 def message_tokens(prompt: PromptRendered) -> dict[str, int]:

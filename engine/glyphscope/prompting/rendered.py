@@ -4,11 +4,14 @@ description that a chat template wrote in JSON.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from glyphscope.base.json_values import json_values
 from glyphscope.base.pointer import to_pointer
+from glyphscope.events import ControlText, Spans
 from glyphscope.models.interface import Model, Vocabulary
 from glyphscope.prompting.template import MessagePart, add_part
 from glyphscope.registry.places import scan
@@ -16,18 +19,49 @@ from glyphscope.registry.places import scan
 _BLANKS = b" \t\r\n"
 
 
-def token_lengths(text: str, tokens: int, model: Model) -> tuple[int, ...]:
+def control_texts(text: str, given: Spans, model: Model, *, plain: bool) -> tuple[ControlText, ...]:
+    """The texts in the characters of `given` that read like control tokens of the model. With `plain`, they are encoded
+    as text, except tokens that the model's maker defined as text. Empty for a model without a vocabulary.
+
+    Raises ModelError.
+    """
+    names = model.vocabulary().names
+    if not names:
+        return ()
+    controls = []
+    encoded: dict[str, bool] = {}
+    for start, end in given:
+        for found in _any_of(tuple(names)).finditer(text, start, end):
+            word = found[0]
+            if plain and word not in encoded:
+                encoded[word] = model.tokenize(word, ((0, len(word)),)) != [names[word]]
+            controls.append(ControlText(*found.span(), plain and encoded[word]))
+    return tuple(controls)
+
+
+@lru_cache(maxsize=4)
+def _any_of(words: tuple[str, ...]) -> re.Pattern[str]:
+    """Any of the words, the longest first."""
+    return re.compile("|".join(map(re.escape, sorted(filter(None, words), key=len, reverse=True))) or r"(?!)")
+
+
+def encode(text: str, model: Model, plain: Spans) -> list[int]:
+    """The tokens of a text, in which the characters of `plain` have no control tokens. Raises ModelError."""
+    return model.tokenize(text, plain) if plain else model.tokenize(text)
+
+
+def token_lengths(text: str, tokens: int, model: Model, plain: Spans = ()) -> tuple[int, ...]:
     """The number of characters that each of the text's tokens completes; empty if unknown.
 
-    `tokens`, their number, may include the one that begins a sequence, whose entry is the first, with 0.
-    Raises ModelError.
+    `plain` as in `encode`. `tokens`, their number, may include the one that begins a sequence, whose entry is the
+    first, with 0. Raises ModelError.
     """
     if not tokens:
         return ()
     vocabulary = model.vocabulary()
     if not vocabulary.tokens:
         return ()
-    ids = model.tokenize(text)
+    ids = encode(text, model, plain)
     if tokens - len(ids) not in (0, 1):
         return ()
     lengths = spelled(text, ids, vocabulary)

@@ -47,6 +47,7 @@ def request_problems(request: RunRequest, info: ModelInfo | None) -> Problems:
     yield from _answer_problems(request)
     yield from _template_problems(request, info)
     yield from _notation_problems(request, info)
+    yield from _prompt_problems(request, info)
     yield from _prefix_problems(request)
     yield from relaxation_problems(request)
     yield from _strategy_problems(request)
@@ -67,6 +68,16 @@ def setting_problems(request: RunRequest) -> Problems:
             )
     if wrong := stop_problem(request.stop):
         yield _wrong("stop", f"{wrong}.", "Change the stop strings.", where="stop")
+
+
+def _prompt_problems(request: RunRequest, info: ModelInfo | None) -> Problems:
+    """Control tokens as plain text, at an endpoint, which encodes the prompt itself."""
+    if request.control_texts == "plain" and info is not None and info.kind == "remote":
+        yield _wrong(
+            "control_texts",
+            "An endpoint encodes the prompt itself: texts that read like control tokens cannot be plain text.",
+            "Leave them as control tokens, or run a model file.",
+        )
 
 
 def relaxation_problems(request: RunRequest) -> Problems:

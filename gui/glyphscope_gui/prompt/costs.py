@@ -99,7 +99,7 @@ class PromptCostsModel(TreeModel):
         if role == Qt.ItemDataRole.DisplayRole:
             if index.column():
                 return f"{row.tokens:,}" if self._counted else ""
-            return row.title
+            return f"⚠ {row.title}" if row.controls else row.title
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return self.alignment(index.column())
         if role == SHARE_ROLE:
@@ -114,7 +114,10 @@ class PromptCostsModel(TreeModel):
     def _row_words(self, row: Cost) -> str:
         kind = "" if not row.of else f", {KINDS.get(row.kind, row.kind)}"
         tokens = ": " + tr("%n token(s)", "", row.tokens) if self._counted else ""
-        return f"{row.title}{kind}{tokens}"
+        controls = ""
+        if row.controls:
+            controls = ". " + tr("%n text(s) that read like control tokens", "", row.controls)
+        return f"{row.title}{kind}{tokens}{controls}"
 
 
 def _key(row: Cost) -> Key:

@@ -199,7 +199,7 @@ class PromptDock(QWidget):
         self._costs_of = self._document.messages if is_own else None
         self._shown_text = prompt.text
         self.shows_prompt = True
-        self.rendered_view.show_prompt(prompt.text)
+        self.rendered_view.show_prompt(prompt.text, prompt.controls)
         self.caption.setText(self._caption(shown))
         self.costs_model.show_rows(shown.rows, counted=bool(prompt.tokens))
         self.costs.setAccessibleDescription(self.costs_model.words())

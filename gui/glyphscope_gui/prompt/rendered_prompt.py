@@ -9,6 +9,7 @@ from PySide6.QtGui import QColor, QHelpEvent, QMouseEvent, QTextCharFormat, QTex
 from PySide6.QtWidgets import QPlainTextEdit, QTextEdit, QWidget
 
 from glyphscope.base.visible import visible
+from glyphscope.events import ControlText
 from glyphscope.prompting.changes import ChangedPiece, Changes, loss_words
 from glyphscope_gui.prompt.watch import ShownPrompt
 from glyphscope_gui.shared.code_edit import CodeEdit, to_utf16
@@ -35,6 +36,7 @@ class RenderedPromptView(CodeEdit):
     def __init__(self, parent: QWidget | None = None) -> None:
         self._spans: Spans = ()
         self._hovered: Spans = ()
+        self._controls: Sequence[tuple[tuple[int, int], bool]] = ()
         self._reports_cursor = True
         self._text = ""
         super().__init__(parent)
@@ -50,11 +52,13 @@ class RenderedPromptView(CodeEdit):
         self.viewport().setMouseTracking(True)
         self.cursorPositionChanged.connect(self._cursor_moved)
 
-    def show_prompt(self, text: str) -> None:
-        """Show another prompt, without marks."""
+    def show_prompt(self, text: str, controls: Sequence[ControlText] = ()) -> None:
+        """Show another prompt, in which texts that read like control tokens are marked."""
         self._reports_cursor = False
         self._spans, self._hovered = (), ()
         self._text = visible(shown_part(text), lines=True, single=True)
+        places = self._places([(each.start, each.end) for each in controls])
+        self._controls = [(span, each.plain) for span, each in zip(places, controls)]
         self.show_text(self._text)
         self._mark()
         self._reports_cursor = True
@@ -107,6 +111,10 @@ class RenderedPromptView(CodeEdit):
             self._span(span, colors.color("hover"), colors.color("border-strong")) for span in self._hovered
         ]
         marks += [self._span(span, colors.color("selection"), colors.color("accent")) for span in self._spans]
+        for span, plain in self._controls:
+            role = "open" if plain else "impossible"
+            wave = QTextCharFormat.UnderlineStyle.WaveUnderline, colors.color(f"{role}-line")
+            marks.append(marked(self.document(), *span, ground=colors.color(f"{role}-soft"), line=wave))
         if marks:
             self.setExtraSelections([*self.extraSelections(), *marks])
 

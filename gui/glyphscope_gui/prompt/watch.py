@@ -117,7 +117,7 @@ class PromptWatch(QObject):
         if (
             job is not None
             and job.origin == "run"
-            and (job.prompt.text, job.thinking) == (prompt.text, thinking)
+            and (job.prompt.text, job.prompt.plain, job.thinking) == (prompt.text, prompt.plain, thinking)
         ):
             if not is_shown:
                 self._start(job)

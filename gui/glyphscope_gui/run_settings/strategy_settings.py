@@ -325,6 +325,7 @@ _EXAMPLES: dict[AnswerKind, str] = {
 }
 """An example of the text of each answer."""
 _THINKING = settings_of(RunRequest)["thinking"]
+_CONTROL_TEXTS = settings_of(RunRequest)["control_texts"]
 
 
 class StrategySettings(SettingsPopup):
@@ -341,6 +342,7 @@ class StrategySettings(SettingsPopup):
         self.router.chosen.connect(lambda settings: self._change(router=settings))
         self.answer.chosen.connect(lambda changes: self._change(**changes))
         self.thinking.edited.connect(lambda value: self._change(thinking=value))
+        self.control_texts.edited.connect(lambda value: self._change(control_texts=value))
         self.repair.chosen.connect(lambda settings: self._change(repair=settings))
         self.dispatch.edited.connect(lambda value: self._change(dispatch=value))
         self.approvals.edited.connect(self._approve)
@@ -355,6 +357,7 @@ class StrategySettings(SettingsPopup):
         self.loop.show_settings(options.loop)
         self.router.show_settings(options.router)
         self.thinking.show_value(options.thinking)
+        self.control_texts.show_value(options.control_texts)
         self.answer.show_options(options)
         self.repair.show_settings(options.repair)
         self.dispatch.show_value(options.dispatch)
@@ -364,7 +367,8 @@ class StrategySettings(SettingsPopup):
     def field_of(self, name: str) -> QWidget | None:
         part, _, inner = name.rpartition(".")
         forms = {"loop": self.loop, "router": self.router, "repair": self.repair}
-        field = forms[part].fields.get(inner) if part else self.answer.fields.get(name)
+        named_here = {"control_texts": self.control_texts, **self.answer.fields}
+        field = forms[part].fields.get(inner) if part else named_here.get(name)
         return None if isinstance(field, LinesSetting | TextSetting) else field
 
     def show_model(self, model: ModelInfo | None) -> None:
@@ -381,6 +385,7 @@ class StrategySettings(SettingsPopup):
 
     def _make_fields(self) -> None:
         self.thinking = named(setting_field(_THINKING), "thinkingPicker")
+        self.control_texts = named(setting_field(_CONTROL_TEXTS), "controlTextsPicker")
         self.repair = StructForm(RepairSettings(), 2)
         self.repair.add_settings()
         self.attempts, self.extract = self.repair.field("attempts"), self.repair.field("extract")
@@ -391,6 +396,7 @@ class StrategySettings(SettingsPopup):
     def _lay_out(self) -> None:
         template = SettingsGrid(2)
         template.add_setting(_THINKING, self.thinking)
+        template.add_setting(_CONTROL_TEXTS, self.control_texts)
         calls = SettingsGrid(2)
         calls.add(
             tr("Approval rules"),

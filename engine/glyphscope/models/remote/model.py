@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from glyphscope.base.errors import ModelError
 from glyphscope.base.json_values import as_object, json_object
 from glyphscope.base.shorten import excerpt
-from glyphscope.events import DEFAULT_CHAT, ChatOptions, Message, ModelInfo
+from glyphscope.events import DEFAULT_CHAT, ChatOptions, Message, ModelInfo, Spans
 from glyphscope.models.interface import (
     Cancelled,
     GenerateRequest,
@@ -252,7 +252,7 @@ class RemoteModel:
         finally:
             exchange.close()
 
-    def tokenize(self, text: str) -> list[int]:
+    def tokenize(self, text: str, plain: Spans = ()) -> list[int]:
         raise ModelError("An endpoint does not report a text's tokens.", where=self.info.path)
 
     def vocabulary(self) -> Vocabulary:

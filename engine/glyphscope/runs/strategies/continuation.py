@@ -93,7 +93,8 @@ def _from_text(context: Context, prompt: PromptRendered, known: tuple[Token, ...
     text = prompt.text + written
     part = PromptPart("written", len(prompt.text), len(text), len(known))
     tokens = prompt.tokens + len(known)
-    prompt = PromptRendered(text=text, tokens=tokens, cached=0, parts=(*prompt.parts, part))
+    parts = (*prompt.parts, part)
+    prompt = PromptRendered(text=text, tokens=tokens, cached=0, parts=parts, controls=prompt.controls)
     decoded = sum(token.step.origin == "model" for token in known)
     generation = _generation(context, prompt, written)
     generation = msgspec.structs.replace(generation, max_tokens=request.max_tokens - decoded)
@@ -113,7 +114,7 @@ def _generation(context: Context, prompt: PromptRendered, begun: str = "") -> Ge
     request = context.request
     names = special_tokens(request, context.model)
     generation = generate_request(request, context.prepared.enforced, prompt.text, names=names)
-    return with_messages(generation, render_messages(request, context.registry), begun)
+    return with_messages(generation, render_messages(request, context.registry), begun, prompt.plain)
 
 
 def _new_events(known: list[Token], events: Iterator[AnyEvent]) -> Iterator[AnyEvent]:

@@ -65,8 +65,8 @@ def generate(
     context: Context, task: GenerationTask, written: tuple[PrefixPart, ...] = ()
 ) -> Generator[AnyEvent, None, Generated]:
     """One generation in the present stage; `written` is the answer's prefix, which is not generated."""
-    prompt = priced_prompt(task.messages, context.model, chat=context.request.chat)
+    prompt = priced_prompt(task.messages, context.model, context.request)
     generation = msgspec.structs.replace(
-        with_messages(task.generation(prompt.text), task.messages), written=written
+        with_messages(task.generation(prompt.text), task.messages, plain=prompt.plain), written=written
     )
     return (yield from Decoding(context, generation, prompt, task.validator()).events())

@@ -21,16 +21,16 @@ from glyphscope.base.errors import PromptError
 from glyphscope.events import (
     BEGUN,
     DEFAULT_CHAT,
-    ChatOptions,
     ConstraintKind,
     PromptPart,
     PromptRendered,
     RunRequest,
+    Spans,
 )
 from glyphscope.grammar.tree import Grammar
 from glyphscope.models.interface import GenerateRequest, Model
 from glyphscope.prompting.messages import SYSTEM_PROMPT, RenderedMessages, render_messages
-from glyphscope.prompting.rendered import token_lengths, tool_parts
+from glyphscope.prompting.rendered import TOOLS, control_texts, encode, token_lengths, tool_parts
 from glyphscope.prompting.template import LINE, MessagePart
 from glyphscope.registry import ToolRegistry
 from glyphscope.runs.prepared import PreparedRequest, request_of
@@ -50,6 +50,8 @@ TEMPLATE = "template"
 """The name of the part that the chat template writes between the others."""
 _OF = ("/", LINE, SYSTEM_PROMPT)
 """The beginnings of `of` in pieces that are searched for together with their neighbours."""
+_FOREIGN = ("user", "history", "result", "candidates")
+"""The names of parts that are texts of users, tools and results; also those of tools, if they belong to one."""
 _SHORT = 8
 """Characters of a text so short that a chat template may contain it by chance."""
 _MAX_COUNTED = 400
@@ -185,7 +187,7 @@ _SAME = (
 
 def render_prompt(request: RunRequest, registry: ToolRegistry, model: Model) -> PromptRendered:
     """The text sent to the model, and the tokens of each of its parts. Raises PromptError and ModelError."""
-    return priced_prompt(render_messages(request, registry), model, chat=request.chat)
+    return priced_prompt(render_messages(request, registry), model, request)
 
 
 def first_prompt(request: RunRequest | PreparedRequest, model: Model) -> PromptRendered:
@@ -204,15 +206,15 @@ def first_prompt(request: RunRequest | PreparedRequest, model: Model) -> PromptR
 
 
 def priced_prompt(
-    messages: RenderedMessages, model: Model, begun: str = "", *, chat: ChatOptions
+    messages: RenderedMessages, model: Model, request: RunRequest, begun: str = ""
 ) -> PromptRendered:
-    """The messages in the model's chat template, with the tokens of each part. `chat` is the request's.
+    """The messages in the model's chat template, with the tokens of each part. `request` has the prompt's settings.
 
     `begun` is the beginning of the assistant's answer; the default is the messages'. Raises PromptError and ModelError.
     """
     given = (messages.messages, messages.tools) if messages.tools else (messages.messages,)
     # other implementations of Model need to accept tools and options only if they are used
-    switched: dict[str, Any] = {} if chat == DEFAULT_CHAT else {"chat": chat}
+    switched: dict[str, Any] = {} if request.chat == DEFAULT_CHAT else {"chat": request.chat}
     prompt = model.render_chat(*given, **switched)
     text, tokens = prompt.text, prompt.tokens
     tools = [tool["function"] for tool in messages.tools]
@@ -223,24 +225,47 @@ def priced_prompt(
         if tokens:  # counted on the whole text, as a token may reach across the border
             tokens += model.count_tokens(text + begun) - model.count_tokens(text)
         text += begun
-    lengths = token_lengths(text, tokens, model)
+    foreign = tuple((span.start, span.end) for span in spans if _is_foreign(span))
+    controls = control_texts(text, foreign, model, plain=request.control_texts == "plain")
+    plain = tuple((each.start, each.end) for each in controls if each.plain)
+    if plain and tokens:
+        tokens += len(encode(text, model, plain)) - len(model.tokenize(text))
+    lengths = token_lengths(text, tokens, model, plain)
     if lengths:
         parts = priced_by_tokens(spans, lengths)
     else:  # an endpoint may not count tokens before the answer
         count = model.count_tokens if tokens or not text else lambda _text: 0
         parts = priced_by_counting(text, tokens, spans, count)
-    return PromptRendered(text=text, tokens=tokens, cached=0, parts=parts, note=prompt.note, lengths=lengths)
+    return PromptRendered(
+        text=text,
+        tokens=tokens,
+        cached=0,
+        parts=parts,
+        note=prompt.note,
+        lengths=lengths,
+        controls=controls,
+    )
+
+
+def _is_foreign(span: PromptSpan) -> bool:
+    """Whether it is a text of a user, a tool or a result, without markers that the chat template writes around it."""
+    if span.name == TOOLS:
+        return bool(span.of)
+    return span.name in _FOREIGN and ", call " not in span.of
 
 
 def with_messages(
-    generation: GenerateRequest, messages: RenderedMessages, begun: str = ""
+    generation: GenerateRequest, messages: RenderedMessages, begun: str = "", plain: Spans = ()
 ) -> GenerateRequest:
-    """The request with the messages of its prompt, which are sent to endpoints, as these apply their own templates."""
+    """The request with the messages of its prompt, which are sent to endpoints, as these apply their own templates, and
+    with the characters of the prompt in which control tokens are `plain` text.
+    """
     return msgspec.structs.replace(
         generation,
         messages=tuple(messages.messages),
         tools=tuple(messages.tools),
         begun=begun or messages.begun,
+        plain=plain,
     )
 
 

@@ -90,9 +90,9 @@ def _part(
     named = named_call(request.native)
     begun = before if named is None else named.section_open + before
     messages = render_messages(request, registry)
-    prompt = priced_prompt(messages, context.model, begun, chat=request.chat)
+    prompt = priced_prompt(messages, context.model, request, begun)
     generation = generate_request(request, registry, prompt.text, expected, after=after)
-    return with_messages(generation, messages, begun), prompt
+    return with_messages(generation, messages, begun, prompt.plain), prompt
 
 
 def _repaired(

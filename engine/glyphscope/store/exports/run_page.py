@@ -262,6 +262,8 @@ def _settings(run: RecordedRun) -> Iterator[tuple[str, str]]:
             "Chat template",
             "another than the model’s" if own else shorten(request.chat_template, _MAX_NAME),
         )
+    if request.control_texts != "tokens":
+        yield "Control tokens in texts", request.control_texts
     if request.reasoning_budget is not None:
         yield "Reasoning budget", pluralize(request.reasoning_budget, "token")
     yield "Sampling", sampling_words(request.sampling)

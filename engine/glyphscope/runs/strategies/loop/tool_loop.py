@@ -259,10 +259,12 @@ def take_turn(
     messages, acted = conversation.messages(plan.registry)
     for event in acted:
         yield emitter.stamp(event)
-    prompt = priced_prompt(messages, context.model, chat=request.chat)
+    prompt = priced_prompt(messages, context.model, request)
     expected, names = plan_expects(request, plan), special_tokens(request, context.model)
     generation = with_messages(
-        generate_request(request, plan.registry, prompt.text, expected, names=names), messages
+        generate_request(request, plan.registry, prompt.text, expected, names=names),
+        messages,
+        plain=prompt.plain,
     )
     most = max(1, min(request.max_tokens, guards.tokens_left))
     generation = msgspec.structs.replace(generation, max_tokens=most)
