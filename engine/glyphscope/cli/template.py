@@ -78,7 +78,8 @@ def lint_(
 
 def _print_conversation(found: TemplateLint, key: str) -> None:
     shown = next(each for each in found.conversations if each.key == key)
-    print_text(f"The template raises: {shown.raised}" if shown.raised else shown.text, lines=True)
+    words = f"The template raises: {shown.raised}" if shown.raised else shown.text
+    print_text(words.removesuffix("\n"), lines=True)
 
 
 def _print_lint(name: str, found: TemplateLint, counts: dict[Level, int]) -> None:

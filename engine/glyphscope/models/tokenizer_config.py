@@ -12,6 +12,7 @@ import msgspec
 
 from glyphscope.base.errors import PromptError
 from glyphscope.base.inputs import read_file, utf8_text
+from glyphscope.base.structs import ready
 from glyphscope.models.templates import TemplateSource
 
 TOKENIZER_CONFIG = "tokenizer_config.json"
@@ -26,7 +27,7 @@ def read_tokenizer_config(path: Path) -> dict[str, Any]:
     """The members of a config. Raises PromptError for a file that is not a JSON object."""
     data = read_file(path, _MAX_BYTES, "a tokenizer_config.json", hint=_HINT, error=PromptError)
     try:
-        return msgspec.json.decode(data, type=dict[str, Any])
+        return msgspec.json.decode(data, type=ready(dict[str, Any]))
     except msgspec.DecodeError as error:
         raise PromptError(
             f"This is not a tokenizer_config.json: {error}.", where=str(path), hint=_HINT
