@@ -21,7 +21,15 @@ import msgspec
 
 from glyphscope.base.errors import ModelDied, ModelError, PromptError
 from glyphscope.base.lines import common_length
-from glyphscope.events import DEFAULT_CHAT, PrefixPart, PromptRendered, Token, TokenStep, under_constraint
+from glyphscope.events import (
+    DEFAULT_CHAT,
+    PrefixPart,
+    PromptRendered,
+    Spans,
+    Token,
+    TokenStep,
+    under_constraint,
+)
 from glyphscope.explain.ablation.parts import Variant, variants
 from glyphscope.explain.ablation.types import (
     OMISSION_KINDS,
@@ -37,6 +45,7 @@ from glyphscope.explain.ablation.types import (
 from glyphscope.models.interface import Cancelled, GenerateRequest, Model, PromptProgress, same_model
 from glyphscope.prompting.history import HISTORY
 from glyphscope.prompting.messages import RenderedMessages, render_messages
+from glyphscope.prompting.rendered import encode
 from glyphscope.runs.prepared import PreparedRequest, prepare
 from glyphscope.runs.settling import settle
 from glyphscope.runs.state import RunState, StageState
@@ -69,6 +78,7 @@ class _Prompt:
 
     text: str
     cost: int
+    plain: Spans = ()
     effects: list[int] = field(default_factory=list)
 
 
@@ -92,7 +102,7 @@ def ablate_prompt(
     prepared, stage = _scorable(state, model, tools)
     request = prepared.request
     messages = render_messages(request, prepared.offered)
-    whole = priced_prompt(messages, model, chat=request.chat)
+    whole = priced_prompt(messages, model, request)
     limit = None if budget is None else int(budget * whole.tokens)
     scorer = _Scorer(prepared, stage, model, choice, report, stopped, limit=limit)
     base = scorer.whole_score(whole)
@@ -175,7 +185,7 @@ class _Scorer:
     ) -> None:
         self._model, self._choice, self._limit = model, choice, limit
         self._report, self._stopped = report, stopped
-        self._chat = prepared.request.chat
+        self._asked = prepared.request
         self._tokens = stage.tokens[: choice.last]
         self._masked = prepared.request.constraint != "off"
         self._names = [tool.name for tool in prepared.enforced.allowed]
@@ -200,10 +210,12 @@ class _Scorer:
 
     def whole_score(self, prompt: PromptRendered) -> ChoiceScore:
         """The score with the whole prompt, which is read from the disk or stored there as a run's is."""
-        self._whole, self._ids = prompt, self._model.tokenize(prompt.text)
+        self._whole, self._ids = prompt, encode(prompt.text, self._model, prompt.plain)
         self._seen_from = _last_message(prompt)
         self._total = prompt.tokens + len(self._tokens)
-        self._base = self._scored(msgspec.structs.replace(self._request, prompt=prompt.text))
+        self._base = self._scored(
+            msgspec.structs.replace(self._request, prompt=prompt.text, plain=prompt.plain)
+        )
         if self._base is None:
             raise ModelError("Scoring the prompt was stopped.", hint="Start it again.")
         return self._base
@@ -220,7 +232,7 @@ class _Scorer:
         for one in sorted(prompts, key=lambda one: self._priority(one, effects)):
             if not self._affords(one.cost):
                 continue
-            request = msgspec.structs.replace(self._request, prompt=one.text, beside=True)
+            request = msgspec.structs.replace(self._request, prompt=one.text, plain=one.plain, beside=True)
             try:
                 score = self._scored(request)
             except PromptError as error:  # too long: a template may replace a message by another text
@@ -241,20 +253,28 @@ class _Scorer:
                 break
             try:
                 found = render()
-                given = (found.messages, found.tools) if found.tools else (found.messages,)
-                switched: dict[str, Any] = {} if self._chat == DEFAULT_CHAT else {"chat": self._chat}
-                text = self._model.render_chat(*given, **switched).text + messages.begun
+                text, plain = self._text_of(found)
             except PromptError as error:
                 effects[index] = replace(effects[index], problem=error.message)
                 continue
-            ids = self._model.tokenize(text)
+            ids = encode(text, self._model, plain)
             effects[index] = replace(effects[index], tokens=len(ids))
             if ids == self._ids:
                 effects[index] = replace(effects[index], problem="the prompt is the same without it")
                 continue
             cost = len(ids) - common_length(ids[:-1], self._ids) + len(self._tokens)
-            prompts.setdefault(text, _Prompt(text, cost)).effects.append(index)
+            prompts.setdefault(text, _Prompt(text, cost, plain)).effects.append(index)
         return list(prompts.values())
+
+    def _text_of(self, messages: RenderedMessages) -> tuple[str, Spans]:
+        """The prompt of other messages, and its characters without control tokens."""
+        if self._whole.plain:
+            made = priced_prompt(messages, self._model, self._asked)
+            return made.text, made.plain
+        chat = self._asked.chat
+        given = (messages.messages, messages.tools) if messages.tools else (messages.messages,)
+        switched: dict[str, Any] = {} if chat == DEFAULT_CHAT else {"chat": chat}
+        return self._model.render_chat(*given, **switched).text + messages.begun, ()
 
     def _estimate(self, prompts: Sequence[_Prompt], effects: list[OmissionEffect]) -> None:
         """Estimate the effects of parts that cost several times as much to leave out."""
@@ -267,7 +287,12 @@ class _Scorer:
                 return
             self._total += cost
             request = msgspec.structs.replace(
-                self._request, prompt=self._whole.text, beside=True, hidden=hidden, seen_from=self._seen_from
+                self._request,
+                prompt=self._whole.text,
+                plain=self._whole.plain,
+                beside=True,
+                hidden=hidden,
+                seen_from=self._seen_from,
             )
             try:
                 estimate = self._scored(request)
