@@ -15,7 +15,9 @@ from glyphscope.explain.ablation import (
     effect_words,
     head_words,
     omission_name,
+    pair_words,
     sentences,
+    tool_pairs,
     whole_cut,
     written_choice,
 )
@@ -226,6 +228,26 @@ def test_a_part_that_the_template_needs_is_reported_and_the_others_are_scored():
     assert effects["tool browse"].score is not None
 
 
+def test_the_called_tool_is_compared_with_each_other_one_that_was_offered():
+    tools = default_tools("search", "browse", "calculate")
+    model = ScoringModel(CALL, {"Search the web": 0.4})
+    model.present = {"browse(": 1.0}  # beside this tool, the call is less probable
+    state = run_state(run(request(registry=tools.to_document()), model))
+    pairs = {pair.other: pair for pair in tool_pairs(state, model)}
+    assert pairs.keys() == {"browse", "calculate"} and {pair.called for pair in pairs.values()} == {"search"}
+    assert pairs["browse"].is_confused and not pairs["calculate"].is_confused
+    for pair in pairs.values():
+        assert all(f"{name}(" in pair.ablation.prompt for name in ("search", pair.other))
+        assert pair.ablation.prompt.count("(") < model.scored[0].count("(") + 3
+    separating = [omission_name(effect.omission) for effect in pairs["browse"].separating]
+    assert separating == ["description of search"] and not pairs["calculate"].ablation.effects
+    assert "search or browse, for “Search for AI news.”" in pair_words(pairs["browse"])
+    lone = ScoringModel(CALL, {})
+    alone = run_state(run(request(registry=default_tools("search").to_document()), lone))
+    with pytest.raises(PromptError, match="offered only the tool search"):
+        list(tool_pairs(alone, lone))
+
+
 def record(path, events):
     path.write_bytes(encode_record(list(events)))
     return path
@@ -283,6 +305,22 @@ def test_the_command_explains_a_run(tmp_path, monkeypatch):
     )
     assert [part["kind"] for part in shown["parts"]] == ["example", "example"] and shown["complete"]
     assert shown["parts"][1]["change"] < -0.6 and shown["parts"][0]["change"] == 0
+
+
+def test_the_command_shows_the_confused_tools(tmp_path, monkeypatch):
+    model = ScoringModel(CALL, {"Search the web": 0.4})
+    file = record(tmp_path / "run.jsonl", run(request(), model))
+    monkeypatch.setattr("glyphscope.cli.load_options.open_named", lambda *_, **__: model)
+    done = command("explain", "tools", file, file, "--model", "rule.gguf")
+    assert done.exit_code == 0 and done.output.count("Search for AI news.") == 2
+    assert "No pair is confused." in done.output
+    model.present = {"browse(": 1.0}
+    done = command("explain", "tools", file, "--model", "rule.gguf")
+    assert done.exit_code == 1 and "Separated by: description of search (-" in done.output, done.output
+    shown = json.loads(command("explain", "tools", file, "--model", "rule.gguf", "--json").stdout)
+    assert [(pair["called"], pair["other"], pair["confused"]) for pair in shown["pairs"]] == [
+        ("search", "browse", True)
+    ]
 
 
 def test_the_mask_impact_is_the_explanation_without_a_word_before_the_file(tmp_path):

@@ -74,6 +74,7 @@ BY_HAND = {
 ANSWERS_NO = {
     """printf '{action="browse" url="file:///etc/passwd"}' | glyphscope check --stop -""",
     """printf '{action="set_timer" minutes=120}' | glyphscope check --registry tools.json --stop -""",
+    "glyphscope explain tools sum.jsonl",
 }
 """Commands that end with exit code 1, as the page says."""
 

@@ -18,7 +18,8 @@ MASS = 0.95
 
 
 class ScoringModel(ScriptedModel):
-    """Writes `script`. Each token of a given answer loses `costs[text]` for each of these texts that its prompt lacks.
+    """Writes `script`. Each token of a given answer loses `costs[text]` for each of these texts that its prompt lacks,
+    and the most of what `present` has for texts in its prompt.
 
     `scored` are the prompts without hidden tokens, in order; `evaluated` counts the tokens that the whole prompt, the
     last one that was not beside another, does not begin with.
@@ -32,6 +33,7 @@ class ScoringModel(ScriptedModel):
         self.costs, self.scored, self.evaluated = costs, [], 0
         self.context = 1 << 20
         self.other = "browse"
+        self.present: dict[str, float] = {}
         self._ids: dict[str, int] = {}
         self._whole: list[int] = []
 
@@ -65,7 +67,8 @@ class ScoringModel(ScriptedModel):
         yield PromptProgress(cached, len(tokens), 0.0)
         yield PromptProgress(len(tokens), len(tokens), 1.0)
         yield PromptReady(len(tokens), cached, 1.0)
-        lost = sum(cost for text, cost in self.costs.items() if text not in seen)
+        lost = max((cost for text, cost in self.present.items() if text in seen), default=0.0)
+        lost += sum(cost for text, cost in self.costs.items() if text not in seen)
         other = (Alternative(10**6, self.other.encode(), self.other, 0.2, None, True),)
         yield tuple(
             TokenStep(

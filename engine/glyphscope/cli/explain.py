@@ -1,11 +1,12 @@
-"""`glyphscope explain`: the mask impact of a run (`explain RUN`), and the parts of its prompt that decided it
-(`explain prompt`).
+"""`glyphscope explain`: the mask impact of a run (`explain RUN`), the parts of its prompt that decided it
+(`explain prompt`), and the tools that the model confuses (`explain tools`).
 """
 
 from __future__ import annotations
 
 import threading
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
@@ -17,6 +18,7 @@ from rich.progress import BarColumn, Progress, TextColumn
 from typer.core import TyperGroup
 
 from glyphscope.base.figures import percent
+from glyphscope.base.shorten import excerpt
 from glyphscope.cli.branch import explain as mask
 from glyphscope.cli.branch import options_of
 from glyphscope.cli.inputs import InputError
@@ -27,7 +29,8 @@ from glyphscope.cli.output import TextTable, console, diagnostics, print_json, p
 from glyphscope.cli.signals import INTERRUPTED, closing_when_ended
 from glyphscope.cli.streaming import on_first_interrupt
 from glyphscope.explain.ablation.choice import written_choice
-from glyphscope.explain.ablation.scoring import AblationProgress, ablate_prompt
+from glyphscope.explain.ablation.pairs import ToolPair, tool_pairs
+from glyphscope.explain.ablation.scoring import AblationProgress, Report, ablate_prompt
 from glyphscope.explain.ablation.types import OMISSION_KINDS, ChoiceKind, OmissionEffect, PromptAblation
 from glyphscope.explain.ablation.words import (
     cost_words,
@@ -36,6 +39,7 @@ from glyphscope.explain.ablation.words import (
     is_changed,
     omission_name,
     other_words,
+    pair_words,
     shown_probability,
 )
 from glyphscope.models.interface import Model
@@ -57,6 +61,8 @@ class _Part(StrEnum):
 
 _MOST = 3
 """Effects that are described in sentences."""
+_MAX_PROMPT = 80
+"""Characters of a user's prompt in a table."""
 
 
 class _WithMask(TyperGroup):
@@ -70,7 +76,8 @@ class _WithMask(TyperGroup):
 
 app = typer.Typer(
     cls=_WithMask,
-    help="Explain a run: the mask impact (`explain RUN`), and the parts of the prompt (`explain prompt RUN`).",
+    help="Explain runs: the mask impact (`explain RUN`), the parts of the prompt (`explain prompt RUN`), and the tools "
+    "that are confused (`explain tools RUN…`).",
     rich_markup_mode=None,
 )
 app.command("mask")(mask)
@@ -132,25 +139,7 @@ def prompt(
         state, chosen[0] if chosen else None, token=token or 0, path=field or "", call=call
     )
     assert state.started is not None, "it was looked at"
-    name = model or state.started.request.model or state.started.model.path
-    if name.startswith(RECORDED) or is_address(name):
-        raise InputError(
-            "Only a model in a file can score what was written.",
-            where=name,
-            hint="Name the model that wrote the run with --model.",
-        )
-    options = loading.options(name, options_of(state.started.model) if model is None else None)
-    ended = threading.Event()
-    with ExitStack() as stack:
-        stack.enter_context(closing_when_ended())
-        source = stack.enter_context(opened(name, options=options, prompts=stored.cache, quiet=as_json))
-        stack.enter_context(on_first_interrupt(lambda: _stop(ended, source)))
-        bar = stack.enter_context(_bar(quiet=as_json))
-        task = bar.add_task("scoring", total=None)
-
-        def report(progress: AblationProgress) -> None:
-            bar.update(task, completed=progress.done, total=progress.total)
-
+    with _scoring(state, model, loading, stored, quiet=as_json) as (source, report, ended):
         found = ablate_prompt(
             state,
             source,
@@ -162,6 +151,62 @@ def prompt(
         )
     print_json(_as_json(found)) if as_json else _print(found)
     raise typer.Exit(INTERRUPTED if ended.is_set() else 0)
+
+
+@app.command()
+@with_groups
+def tools(
+    *,
+    files: Annotated[
+        list[Path],
+        typer.Argument(metavar="RUN…", help="Records of one model that called a tool, one for each prompt."),
+    ],
+    model: Annotated[str | None, model_option("The model of the runs. Default: its recorded path.")] = None,
+    loading: LoadingOption,
+    stored: StoredPromptsOption,
+    as_json: JsonOption = False,
+) -> None:
+    """Show the pairs of tools that the model confuses for the prompts of these runs, and the parts that separate them.
+
+    The called tool and each other one are offered alone, under a mask of only these two. A pair is confused if the
+    called tool has less than 90%; then the descriptions and examples are left out in turn. Exit code 1 if any is.
+    """
+    states = [_state(file) for file in files]
+    pairs: list[ToolPair] = []
+    with _scoring(states[0], model, loading, stored, quiet=as_json) as (source, report, ended):
+        for state in states:
+            pairs += tool_pairs(state, source, report=report, stopped=ended.is_set)
+    pairs.sort(key=lambda pair: pair.probability)
+    print_json({"pairs": [_pair_as_json(pair) for pair in pairs]}) if as_json else _print_pairs(pairs)
+    raise typer.Exit(INTERRUPTED if ended.is_set() else int(any(pair.is_confused for pair in pairs)))
+
+
+@contextmanager
+def _scoring(
+    state: RunState, model: str | None, loading: LoadingOption, stored: StoredPromptsOption, *, quiet: bool
+) -> Iterator[tuple[Model, Report, threading.Event]]:
+    """The open model of the run, where progress is reported, and the event that Ctrl-C sets."""
+    assert state.started is not None, "it was looked at"
+    name = model or state.started.request.model or state.started.model.path
+    if name.startswith(RECORDED) or is_address(name):
+        raise InputError(
+            "Only a model in a file can score what was written.",
+            where=name,
+            hint="Name the model that wrote the run with --model.",
+        )
+    options = loading.options(name, options_of(state.started.model) if model is None else None)
+    ended = threading.Event()
+    with ExitStack() as stack:
+        stack.enter_context(closing_when_ended())
+        source = stack.enter_context(opened(name, options=options, prompts=stored.cache, quiet=quiet))
+        stack.enter_context(on_first_interrupt(lambda: _stop(ended, source)))
+        bar = stack.enter_context(_bar(quiet=quiet))
+        task = bar.add_task("scoring", total=0)
+
+        def report(progress: AblationProgress) -> None:
+            bar.update(task, completed=progress.done, total=progress.total)
+
+        yield source, report, ended
 
 
 def _state(file: Path) -> RunState:
@@ -224,6 +269,23 @@ def _row(found: PromptAblation, effect: OmissionEffect) -> tuple[str, ...]:
         other_words(found, effect.known.decision(found.base)),
         f"{effect.tokens:,}",
     )
+
+
+def _print_pairs(pairs: Sequence[ToolPair]) -> None:
+    table = TextTable("called", "other", "probability", "prompt", right=("probability",))
+    for pair in pairs:
+        table.add_row(pair.called, pair.other, percent(pair.probability), excerpt(pair.prompt, _MAX_PROMPT))
+    console().print(table)
+    confused = [pair for pair in pairs if pair.is_confused]
+    if not confused:
+        print_text("No pair is confused.")
+    for pair in confused:
+        print_text(pair_words(pair))
+
+
+def _pair_as_json(pair: ToolPair) -> dict[str, Any]:
+    named = {name: getattr(pair, name) for name in ("called", "other", "prompt", "probability")}
+    return {**named, "confused": pair.is_confused, **_as_json(pair.ablation)}
 
 
 def _as_json(found: PromptAblation) -> dict[str, Any]:

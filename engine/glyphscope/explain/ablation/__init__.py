@@ -8,6 +8,7 @@ from glyphscope.base.interfaces import interface
 
 if TYPE_CHECKING:
     from glyphscope.explain.ablation.choice import written_choice
+    from glyphscope.explain.ablation.pairs import ToolPair, tool_pairs
     from glyphscope.explain.ablation.parts import sentences, whole_cut
     from glyphscope.explain.ablation.scoring import AblationProgress, ablate_prompt
     from glyphscope.explain.ablation.types import (
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
         is_changed,
         omission_name,
         other_words,
+        pair_words,
         shown_probability,
     )
 else:

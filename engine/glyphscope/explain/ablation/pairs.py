@@ -72,8 +72,8 @@ def tool_pairs(
     for other in others:
         if stopped():
             return
-        tools, kinds = {choice.name, other}, ()
-        found = ablate_prompt(state, model, choice, kinds=kinds, tools=tools, report=report, stopped=stopped)
+        tools = {choice.name, other}
+        found = ablate_prompt(state, model, choice, kinds=(), tools=tools, report=report, stopped=stopped)
         if found.base.probability < SURE:
             found = ablate_prompt(
                 state, model, choice, kinds=_SEPARATING, tools=tools, report=report, stopped=stopped

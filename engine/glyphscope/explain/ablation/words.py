@@ -9,6 +9,7 @@ from glyphscope.base.figures import duration_ms, percent, plain_number
 from glyphscope.base.pointer import steps_of
 from glyphscope.base.shorten import capitalised, excerpt, shorten
 from glyphscope.base.translate import Translate, english
+from glyphscope.explain.ablation.pairs import ToolPair
 from glyphscope.explain.ablation.types import (
     NOTHING,
     ChoiceScore,
@@ -147,3 +148,19 @@ def cost_words(ablation: PromptAblation, tr: Translate = english) -> str:
     if len(left) > estimated:
         words += " " + tr("Not computed: %n part(s).", "", len(left) - estimated)
     return words
+
+
+def pair_words(pair: ToolPair, tr: Translate = english) -> str:
+    """`search or browse, for “Open llamas.org”: search has 61.0%. Separated by: example of search (-1.20).`"""
+    words = tr(
+        "{called} or {other}, for “{prompt}”: {called} has {share}.",
+        called=pair.called,
+        other=pair.other,
+        prompt=excerpt(pair.prompt, _MAX_LENGTH),
+        share=percent(pair.probability),
+    )
+    found = [each for each in pair.separating if is_changed(pair.ablation, each)]
+    if not found:
+        return words + " " + tr("No description or example separates them.")
+    parts = (f"{omission_name(each.omission, tr)} ({pair.ablation.change(each):+.2f})" for each in found)
+    return words + " " + tr("Separated by: {parts}.", parts=", ".join(parts))
