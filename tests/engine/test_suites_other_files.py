@@ -43,7 +43,7 @@ def test_datasets_are_imported_as_in_the_file(tmp_path):
 def test_a_choice_is_judged_by_its_letter(tmp_path):
     path = tmp_path / "data.csv"
     path.write_text('input,target,choices\n"Which, then?",B,"x, y"\nSay hello,hello,\n')
-    result = evaluate(path, "scripted:I think so.\nANSWER: B", out=tmp_path / "out", constraints=["off"])
+    result = evaluate(path, "scripted:I think so.\nAnswer: B", out=tmp_path / "out", constraints=["off"])
     assert [sample.ok for sample in result.samples] == [True, False]
 
 

@@ -47,6 +47,7 @@ FILES = {
 }
 
 
+_JSON = {"constraints": ["off"], "notations": ["json"]}
 CASES = Path(__file__).with_name("suites_promptfoo.txt")
 
 
@@ -96,6 +97,14 @@ def test_configurations_are_imported_as_in_the_file(tmp_path):
         ({"type": "not-contains-any", "value": "x, y"}, "Y", "y"),
         ({"type": "not-starts-with", "value": "No"}, "Yes, No", "No"),
         ({"type": "not-equals", "value": "Bern"}, "Bern.", "Bern"),
+        ({"type": "is-json"}, "[1]", "Here it is: [1]"),
+        ({"type": "is-json", "value": {"type": "object", "required": ["a"]}}, '{"a": 1}', '{"b": 1}'),
+        (
+            {"type": "equals", "value": {"a": [1, 2], "b": "{{city}}"}},
+            '{"b": "Bern", "a": [1, 2.0]}',
+            '{"a": 1}',
+        ),
+        ({"type": "javascript", "value": "JSON.parse(output).a[0] === 1"}, '{"a": [1]}', '{"a": ["1"]}'),
     ],
 )
 def test_an_assertion_about_the_text_accepts_and_rejects_the_same_answers(tmp_path, assertion, right, wrong):
@@ -103,7 +112,7 @@ def test_an_assertion_about_the_text_accepts_and_rejects_the_same_answers(tmp_pa
     promptfoo(tmp_path, test, "prompts: ['Where is {{city}}?']\n")
     path = tmp_path / "promptfooconfig.yaml"
     for text, ok in ((right, True), (wrong, False)):
-        (sample,) = evaluate(path, f"scripted:{text}", out=tmp_path / "out", constraints=["off"]).samples
+        (sample,) = evaluate(path, f"scripted:{text}", out=tmp_path / "out", **_JSON).samples
         assert sample.ok is ok, (text, sample.failures)
 
 

@@ -31,7 +31,7 @@ def skipped(imported: ImportedSuite) -> dict[str, str]:
     return {each.id: each.reason for each in imported.left_out}
 
 
-MEMBERS = ("expect", "request", "script", "turns", "group", "note", "tools")
+MEMBERS = ("expect", "answer", "request", "script", "turns", "group", "note", "tools")
 
 
 def suite_lines(imported: ImportedSuite, folder: Path) -> list[str]:

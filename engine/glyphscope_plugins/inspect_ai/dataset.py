@@ -27,13 +27,14 @@ from glyphscope.evals.suites.imported import (
     parse_json,
     read_text,
 )
-from glyphscope.evals.suites.suite import MAX_BYTES, Expectation, ExpectedCall, PathCheck
+from glyphscope.evals.suites.suite import MAX_BYTES, Expectation, ExpectedCall, FinalText, PathCheck
+from glyphscope.events import Answer
 
 _INPUT = "input"
 _IMPORTED = frozenset({_INPUT, "target", "choices", "id", "metadata", "description"})
 _OF_CALLS = frozenset({"function", "arguments", "tool_calls"})
 _LETTERS = string.ascii_uppercase
-_CHOOSE = "Answer with the letter of one choice, in the last line, as ANSWER: LETTER"
+_CHOOSE = "Answer with the letter of one choice, in the last line, as Answer: LETTER"
 _HINT = "Give samples with an input and a target, as Inspect's json_dataset and csv_dataset read them."
 
 
@@ -75,8 +76,10 @@ def _add(made: Importing, place: str, record: dict[str, Any]) -> None:
     prompt, request = (given, {}) if isinstance(given, str) else conversation(given)
     target = record.get("target")
     choices = _choices(record.get("choices"))
+    answer = None
     if choices:
-        prompt, expect = _choice(prompt, choices, _targets(target))
+        prompt, expect, answer = _choice(prompt, choices, _targets(target))
+        request = {**request, "free_text": True}  # it may reason first
     else:
         expect = _expected(made, target)
     if target in (None, "", []):
@@ -84,7 +87,7 @@ def _add(made: Importing, place: str, record: dict[str, Any]) -> None:
     note = note_of(description=record.get("description"), metadata=record.get("metadata"))
     id = record.get("id")
     name = str(id) if isinstance(id, str | int) and str(id).strip() else f"sample-{place.rpartition(' ')[2]}"
-    made.add(name, prompt, expect, place, request=request, note=note)
+    made.add(name, prompt, expect, place, request=request, note=note, answer=answer)
 
 
 def _expected(made: Importing, target: Any) -> Expectation:
@@ -106,8 +109,8 @@ def _expected(made: Importing, target: Any) -> Expectation:
     )
 
 
-def _choice(prompt: str, choices: list[str], targets: list[str]) -> tuple[str, Expectation]:
-    """The prompt with its choices by letter, and the letters of the right answer."""
+def _choice(prompt: str, choices: list[str], targets: list[str]) -> tuple[str, Expectation, Answer]:
+    """The prompt with its choices by letter, the right one, and the letters as the form of the answer."""
     if len(choices) > len(_LETTERS):
         raise NotReadable(f"There are {len(choices)} choices; at most {len(_LETTERS)} have a letter.")
     letters = _LETTERS[: len(choices)]
@@ -117,8 +120,8 @@ def _choice(prompt: str, choices: list[str], targets: list[str]) -> tuple[str, E
     if len(set(right)) > 1:
         raise NotReadable("A question with several right choices is not expressible in a suite.")
     listed = "\n".join(f"{letter}) {choice}" for letter, choice in zip(letters, choices))
-    check = PathCheck(path="$.answer", pattern=rf"(?i)ANSWER\s*:\s*{right[0]}(?![A-Za-z])")
-    return f"{prompt}\n\n{listed}\n\n{_CHOOSE}", Expectation(paths=(check,))
+    expect = Expectation(final=FinalText(equals=right[0]))
+    return f"{prompt}\n\n{listed}\n\n{_CHOOSE}", expect, Answer("choice", "\n".join(letters))
 
 
 def _choices(value: Any) -> list[str]:

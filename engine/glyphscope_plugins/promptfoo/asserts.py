@@ -13,12 +13,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from glyphscope.base.shorten import shorten
-from glyphscope.evals.suites.imported import NotReadable
+from glyphscope.evals.suites.imported import NotReadable, schema_of_answers
 from glyphscope.evals.suites.rules import pattern_problem
-from glyphscope.evals.suites.suite import Expectation, ExpectedCall, JudgeCheck, PathCheck
+from glyphscope.evals.suites.suite import Expectation, ExpectedCall, FinalText, JudgeCheck, PathCheck
+from glyphscope.events import Answer
 from glyphscope_plugins.promptfoo.templates import js_json, js_text
 
-ANSWER = "$.answer"
+ANSWER, VALUE = "$.answer", "$.value"
 _NO_TOOLS = "The file has no tools: name them with --registry."
 _FACTS = frozenset({"type", "value", "description"})
 """The members of an assertion that are imported; `transform` and `threshold` are for some types."""
@@ -51,9 +52,13 @@ _ARGUMENT = re.compile(
     rf"JSON\.parse\(\s*{_PLACE}\.(?:function\.)?arguments\s*\)"
     r"(?:\.(?P<member>[A-Za-z_$][\w$]*)|\[(?P<quoted>'[^'\\]*'|\"[^\"\\]*\")\])"
 )
+_STEPS = r"(?:\.[A-Za-z_$][\w$]*|\[\d+\]|\['[^'\\]*'\]|\[\"[^\"\\]*\"\])+"
+_OF_VALUE = re.compile(rf"(?P<whole>JSON\.parse\(\s*output\s*\)|output)(?P<steps>{_STEPS})")
 _COMPARED = re.compile(
     r"\s*(?P<left>.+?)\s*===?\s*(?P<right>'[^'\\]*'|\"[^\"\\]*\"|-?\d+(?:\.\d+)?|true|false|null)\s*;?\s*"
 )
+
+_ANY_JSON = Answer("schema", "{}")
 
 _NOT_IN_JAVASCRIPT = re.compile(r"(?:[^\\]|\\.)*?(\\[upP]\{|\(\?P|\(\?[a-z-]+[:)])", re.DOTALL)
 """Of the patterns that suites can have: those of the flag `u`, which promptfoo does not set, and of other engines."""
@@ -64,7 +69,8 @@ class Found:
     """The expectations of a test's assertions so far.
 
     `transform` is that of the test, for assertions without another; `path` is the place in the result that the present
-    assertion is about. `any_call`: a valid call of any tool is required; `only`: no other calls than these are allowed.
+    assertion is about. `answer` is the form of an answer that is not a call, `final` the right one. `any_call`: a valid
+    call of any tool is required; `only`: no other calls than these are allowed.
     """
 
     tools: Sequence[str]
@@ -74,6 +80,8 @@ class Found:
     rubrics: list[JudgeCheck] = field(default_factory=list)
     transform: Any = None
     path: str = ANSWER
+    answer: Answer | None = None
+    final: FinalText | None = None
     any_call: bool = False
     only: bool = False
     ordered: bool = False
@@ -86,6 +94,7 @@ class Found:
             ordered=self.ordered,
             extra_calls=bool(self.tools) and not self.only,
             forbidden=tuple(self.forbidden),
+            final=self.final,
             paths=tuple(self.paths),
             judge=tuple(self.rubrics),
         )
@@ -117,6 +126,18 @@ class Found:
         elif members or not any(each.tools == (name,) for each in self.calls):
             self.calls.append(call)
 
+    def must_be(self, schema: Any) -> None:
+        """Expect a value of a schema as the answer, besides those of earlier assertions. Raises NotReadable."""
+        if self.tools:
+            raise NotReadable(
+                "JSON as the answer is not expressible in a suite with tools, whose answers are calls."
+            )
+        answer = schema_of_answers(schema)
+        if self.answer is None or self.answer == _ANY_JSON:
+            self.answer = answer
+        elif answer not in (self.answer, _ANY_JSON):
+            raise NotReadable("A second schema of one answer is not expressible in a suite.")
+
     def text(self, pattern: str, negated: bool, flags: str = "") -> None:
         """Expect that the pattern is found, or if `negated` not found, in the answer in words; `flags` begin it."""
         if reason := pattern_problem(pattern):
@@ -127,6 +148,10 @@ class Found:
     def part(self, code: Any) -> str:
         """The JSONPath of a part of a call that JavaScript reads from the answer. Raises NotReadable."""
         text = code.strip() if isinstance(code, str) else ""
+        value = _OF_VALUE.fullmatch(text)
+        if value is not None and not self.tools and (value["whole"] != "output" or self.answer is not None):
+            self.must_be({})
+            return VALUE + value["steps"]
         name, argument = _NAME.fullmatch(text), _ARGUMENT.fullmatch(text)
         if (name or argument) and not self.tools:
             raise NotReadable(_NO_TOOLS)
@@ -143,6 +168,10 @@ class Found:
 
 def _equals(found: Found, assertion: dict[str, Any], negated: bool) -> None:
     value = assertion.get("value")
+    if isinstance(value, list | dict) and not (found.tools or negated or found.final or found.path != ANSWER):
+        found.must_be({})
+        found.final = FinalText(equals=value)
+        return
     if isinstance(value, list | dict) or value is None:
         what = "null" if value is None else "an object" if isinstance(value, dict) else "a list"
         raise NotReadable(f"equals with {what} compares the answer's JSON, which depends on the provider.")
@@ -213,6 +242,18 @@ def _regex(found: Found, assertion: dict[str, Any], negated: bool) -> None:
     if (other := _NOT_IN_JAVASCRIPT.match(pattern)) is not None:
         raise NotReadable(f"JavaScript rejects {other[1]} in a regular expression, or reads it otherwise.")
     found.text(pattern, negated)
+
+
+def _is_json(found: Found, assertion: dict[str, Any], negated: bool) -> None:
+    schema = assertion.get("value")
+    if negated:
+        raise NotReadable("A suite cannot require an answer that is not JSON.")
+    if isinstance(schema, str):
+        try:
+            schema = json.loads(schema)
+        except (ValueError, RecursionError):
+            raise NotReadable("The assertion's schema is in another file, or is not JSON.") from None
+    found.must_be({} if schema is None else schema)
 
 
 def _valid_call(found: Found, assertion: dict[str, Any], negated: bool) -> None:
@@ -304,6 +345,7 @@ _READERS: dict[str, Callable[[Found, dict[str, Any], bool], frozenset[str] | Non
     "icontains-all": _texts("(?i)", "all"),
     "starts-with": _texts("", "one", before="^", numbers=False),
     "regex": _regex,
+    "is-json": _is_json,
     "is-valid-function-call": _valid_call,
     "is-valid-openai-function-call": _valid_call,
     "is-valid-openai-tools-call": _valid_call,

@@ -24,7 +24,6 @@ from glyphscope.evals.suites.imported import (
     conversation,
     note_of,
 )
-from glyphscope.evals.suites.suite import Expectation
 from glyphscope_plugins.promptfoo.asserts import Found
 from glyphscope_plugins.promptfoo.files import Files, document_of
 from glyphscope_plugins.promptfoo.templates import (
@@ -217,7 +216,8 @@ class _Configuration:
                 try:
                     registry = self._registry(variables)
                     tools = self._made.tools_of(registry).names
-                    expect = self._expected(place, test, default, options, variables, tools, quiet=reported)
+                    found = self._found(place, test, default, options, variables, tools, quiet=reported)
+                    expect, answer = found.expectation(), found.answer
                     reported = True
                     before, after = (
                         js_text(options.get(part) or defaults.get(part) or "")
@@ -234,7 +234,9 @@ class _Configuration:
                 variables.missing.clear()
                 note = note_of(metadata=test.get("metadata"))
                 id = name if len(prompts) == 1 else f"{name}-prompt-{number}"
-                self._made.add(id, text, expect, place, request=request, note=note, registry=registry)
+                self._made.add(
+                    id, text, expect, place, request=request, note=note, registry=registry, answer=answer
+                )
 
     def _registry(self, variables: Variables) -> dict[str, Any] | None:
         """The tools with the variables of one test; None if no tool has a variable. Raises NotReadable."""
@@ -247,7 +249,7 @@ class _Configuration:
                 self._made.skip(place, reason)
         return self._registries[key]
 
-    def _expected(
+    def _found(
         self,
         place: str,
         test: dict[str, Any],
@@ -257,9 +259,13 @@ class _Configuration:
         tools: Iterable[str],
         *,
         quiet: bool,
-    ) -> Expectation:
+    ) -> Found:
         """The expectations of a test's assertions, and of the default ones; the others are listed unless `quiet`."""
-        found = Found(tuple(tools), transform=options.get("transform"))
+        names = tuple(tools)
+        if names and self._tools.answer is not None:
+            why = "A response format is not expressible in a suite with tools, whose answers are calls."
+            self._made.skip(self._tools.answer_place, why)
+        found = Found(names, transform=options.get("transform"), answer=None if names else self._tools.answer)
         defaults = None if options.get("disableDefaultAsserts") is True else default.get("assert")
         read = 0
         for within, assertions in (("/defaultTest", defaults), (place, test.get("assert"))):
@@ -280,7 +286,7 @@ class _Configuration:
                         self._made.skip(at, str(reason))
         if not read and not quiet:
             self._made.skip(f"{place}/assert", "No assertion is imported, so every answer is right.")
-        return found.expectation()
+        return found
 
     def _sets(self, given: dict[str, Any], *, expand: bool) -> Iterator[Variables]:
         """The variables, once for each combination of lists of texts among them, and of files. Raises NotReadable."""

@@ -1,4 +1,4 @@
-"""The tools of a configuration of promptfoo, in the form of any provider, as a registry."""
+"""The tools of a configuration of promptfoo, in the form of any provider, as a registry; and its `response_format`."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from glyphscope.base.errors import GlyphscopeError
+from glyphscope.base.json_values import as_object
 from glyphscope.base.pointer import to_pointer
 from glyphscope.base.shorten import shorten
-from glyphscope.evals.suites.imported import NO_TOOLS, NotReadable
+from glyphscope.evals.suites.imported import NO_TOOLS, NotReadable, schema_of_answers
+from glyphscope.events import Answer
 from glyphscope.registry import parse_document
 from glyphscope.registry.making import with_children
 from glyphscope_plugins.promptfoo.files import Files
@@ -20,12 +22,16 @@ _MAX_TOOLS = 10_000
 
 
 class ProviderTools:
-    """The tools of all providers, which are only read for them. `skipped` has what is not read: places, reasons."""
+    """The tools of all providers, and their `response_format`: all else of them is not read. `skipped` has places, and
+    reasons.
+    """
 
     def __init__(self, document: dict[str, Any], files: Files) -> None:
         self._files = files
         self.skipped: list[tuple[str, str]] = []
         self.given: list[tuple[str, Any]] = []
+        self.answer: Answer | None = None
+        self.answer_place = ""
         for kind in ("providers", "targets"):
             listed = document.get(kind) or []
             for index, provider in enumerate(listed if isinstance(listed, list) else [listed]):
@@ -46,6 +52,26 @@ class ProviderTools:
         if isinstance(config, dict):
             named = ((name, config[name]) for name in _MEMBERS if config.get(name) is not None)
             self.given += ((f"{place}/config/{name}", tools) for name, tools in named)
+            if (form := config.get("response_format")) is not None:
+                at = f"{place}/config/response_format"
+                try:
+                    self._read_format(self._files.document(form, "response format"), at)
+                except (NotReadable, GlyphscopeError) as error:
+                    self.skipped.append((at, _reason(error)))
+
+    def _read_format(self, form: Any, place: str) -> None:
+        """Read OpenAI's form of a schema for the answer. Raises NotReadable."""
+        kind = form.get("type") if isinstance(form, dict) else None
+        if kind == "text":
+            return
+        named = as_object(form.get("json_schema")) if isinstance(form, dict) else {}
+        schema = named.get("schema") if kind == "json_schema" else {}
+        if kind not in ("json_schema", "json_object") or not isinstance(schema, dict):
+            raise NotReadable("The response format is neither json_schema nor json_object.")
+        answer = schema_of_answers(schema)
+        if self.answer not in (None, answer):
+            raise NotReadable("Another provider has another response format.")
+        self.answer, self.answer_place = answer, place
 
     def registry(self, given: list[tuple[str, Any]]) -> tuple[dict[str, Any], list[tuple[str, str]]]:
         """The registry of tools at their places, and the places and reasons of those that cannot be used."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -17,9 +18,9 @@ from glyphscope.base.plugins import PluginGroup
 from glyphscope.base.pointer import to_pointer
 from glyphscope.base.shorten import shorten
 from glyphscope.evals.suites.registries import KnownTools, open_registry, registry_document
-from glyphscope.evals.suites.rules import scenario_problems
+from glyphscope.evals.suites.rules import answer_problem, scenario_problems
 from glyphscope.evals.suites.suite import MAX_SCENARIOS, VERSION, Expectation, Scenario, ScriptedResult, Suite
-from glyphscope.events import Message
+from glyphscope.events import CALL, Answer, Message
 from glyphscope.prompting.message_list import ROLES
 from glyphscope.registry.document import parse_text, plain
 
@@ -105,17 +106,20 @@ class Importing:
         place: str,
         *,
         registry: dict[str, Any] | None = None,
+        answer: Answer | None = None,
         **members: Any,
     ) -> None:
         """Add a scenario, or skip it with the reason if it has an error.
 
-        A scenario whose answer can be text runs in the loop, in which a script answers its calls.
+        A scenario whose answer can be any text runs in the loop, in which a script answers its calls.
         """
         if len(self.scenarios) >= MAX_SCENARIOS:
             raise SuiteError(f"There are more than {MAX_SCENARIOS:,} scenarios.", where=str(self.path))
         tools = self.tools_of(registry)
         request = dict(members.pop("request", {}))
-        if not tools.names:
+        if answer not in (None, CALL):
+            pass  # its answer has a form, so it is given at once
+        elif not tools.names:
             request |= {"strategy": "loop", "tool_choice": "none"}
         elif not _is_one_call(expect):
             turns = len(expect.calls) + _SPARE_TURNS
@@ -124,7 +128,13 @@ class Importing:
             script = tuple(ScriptedResult(tool=name, text=DONE, times=0) for name in tools.names)
             members["script"] = script
         scenario = Scenario(
-            id=self._id(id), prompt=prompt, expect=expect, request=request, registry=registry, **members
+            id=self._id(id),
+            prompt=prompt,
+            expect=expect,
+            answer=answer,
+            request=request,
+            registry=registry,
+            **members,
         )
         problem = next(scenario_problems(scenario, tools, ()), None)
         if problem is not None:
@@ -169,6 +179,14 @@ class Importing:
             notes=tuple(notes),
         )
         return ImportedSuite(suite, tuple(self.skipped))
+
+
+def schema_of_answers(schema: Any) -> Answer:
+    """The answer that is a value of that JSON Schema. Raises NotReadable."""
+    answer = Answer("schema", json.dumps(schema, ensure_ascii=False))
+    if wrong := answer_problem(answer):
+        raise NotReadable(wrong)
+    return answer
 
 
 def _is_one_call(expect: Expectation) -> bool:
