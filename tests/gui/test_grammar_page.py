@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QApplication, QWidget
 from fake_context import CALL, scripted
 from glyphscope.registry import default_registry
 from glyphscope.store import GrammarExample, load_project
+from glyphscope_gui.grammar.line_lexer import LEXERS
 from glyphscope_gui.grammar.problems import GrammarProblem
 from glyphscope_gui.project import RegistryDocument, first_project
 from glyphscope_gui.shared import PageId, PanelId, end_work
@@ -205,7 +206,7 @@ def test_a_rules_definition_is_found_and_it_is_renamed_everywhere_except_in_lite
 
 def test_the_help_names_the_keys(grammar):
     grammar.view.help_link.click()
-    words = grammar.view.help.label.text()
+    words = grammar.view.help.keys.text()
     for action in ("fix_action", "next_action", "complete_action", "definition_action", "rename_action"):
         assert getattr(grammar.view.edit, action).shortcut().toString() in words
     grammar.view.help.close()
@@ -415,3 +416,65 @@ def test_a_rule_leads_to_its_argument_and_the_argument_to_its_rule(window, qtbot
     tools.show_argument("search", "query")
     assert grammar.bench.origins[view.edit.rule].pointer == "/properties/query"
     qtbot.waitUntil(lambda: not grammar.is_busy)
+
+
+# -- Lark ---------------------------------------------------------------------------------------------------------
+
+LARK = """%import common.WS
+%ignore WS
+start: sum
+sum: NUMBER ("+" NUMBER)*
+NUMBER: /[0-9]+/
+"""
+
+
+def test_a_lark_grammar_is_opened_checked_stepped_sampled_and_renamed(grammar, screen, qtbot, tmp_path):
+    view, document = grammar.view, grammar.context.project.grammar
+    path = tmp_path / "sums.lark"
+    path.write_text(LARK, encoding="utf-8")
+    grammar.files.open(path)
+    qtbot.waitUntil(lambda: document.text == LARK)
+    found = checked(qtbot, grammar)
+    assert found.ok and found.language.name == "Lark" and set(found.rules) == {"start", "sum", "NUMBER"}
+    qtbot.waitUntil(lambda: view.railroad.drawing is not None and view.railroad.drawing.rule == "start")
+    add(grammar, "1 + 2")
+    add(grammar, "1 2", matches=False)
+    qtbot.waitUntil(lambda: result(grammar, 1) is not None)
+    assert result(grammar, 0)[0] == "✓" and result(grammar, 1)[0].startswith("✓")
+    view.step.set_text("1 + ")
+    qtbot.waitUntil(lambda: "NUMBER" in view.step.rules.text() or "sum" in view.step.rules.text())
+    qtbot.waitUntil(lambda: view.samples.model.rowCount() > 0)
+    assert view.edit.go_to_rule("NUMBER") and view.edit.rule == "NUMBER"
+    view.edit.rename("NUMBER", "DIGITS")
+    assert view.edit.text() == LARK.replace("NUMBER", "DIGITS")
+    view.edit.rename("DIGITS", "Digits")
+    assert "Digits" not in view.edit.text(), "mixed case is not a name"
+    assert checked(qtbot, grammar).ok
+    qtbot.waitUntil(lambda: "exactly the same" in view.differences.words.text())
+    view.help.show()
+    assert view.help.windowTitle() == "Lark reference"
+    view.help.close()
+
+
+def test_a_problem_of_a_lark_grammar_is_underlined_with_its_fix(grammar, screen, qtbot):
+    view = grammar.view
+    found = show(qtbot, grammar, 'start: "a"?b\nb: "b"\n')
+    assert not found.ok and [problem.code for problem in found.problems][:1] == ["optional-or-name"]
+    put_cursor(view.edit, "?b")
+    view.edit.fix_action.trigger()
+    assert checked(qtbot, grammar).ok and view.edit.text() == 'start: "a"? b\nb: "b"\n'
+
+
+@pytest.mark.parametrize(
+    ("line", "kinds"),
+    [
+        ('start: "a//b"i /[^"]+/i // end', ["definition", "mark", "literal", "class", "comment"]),
+        ("?x[lazy]: <think> %json", ["mark", "definition", "mark", "name", "mark", "mark", "token", "token"]),
+        (
+            'x: "a".."z" ~ 2 .. 3 y{1,2}',
+            ["definition", "mark", "literal", "mark", "mark", "literal", "bounds", "name", "bounds"],
+        ),
+    ],
+)
+def test_the_words_of_lark_have_their_colours(line, kinds):
+    assert [word.kind for word in LEXERS["Lark"].words(line)] == kinds

@@ -15,6 +15,7 @@ from PySide6.QtWidgets import QPushButton
 from glyphscope.explain import constraint_words, rule_origin, rules_by_argument
 from glyphscope.explain.proof import Proof
 from glyphscope.grammar.gbnf import CheckCancelled, read_gbnf
+from glyphscope.grammar.languages import GBNF
 from glyphscope.grammar.tree import Origin
 from glyphscope.registry import default_registry
 from glyphscope.store import GrammarExample
@@ -263,7 +264,7 @@ def test_a_check_of_an_older_text_is_cancelled(bench, qtbot, monkeypatch):
     begun, ended = [], []
     real = grammar_work.check
 
-    def slow(text, cancel):
+    def slow(text, language, cancel):
         begun.append(text)
         if len(begun) in (1, 3):  # a check that seems endless
             begins = time.monotonic()
@@ -271,7 +272,7 @@ def test_a_check_of_an_older_text_is_cancelled(bench, qtbot, monkeypatch):
                 time.sleep(0.001)
             ended.append(cancel())
             raise CheckCancelled("stopped")
-        return real(text, cancel)
+        return real(text, language, cancel)
 
     monkeypatch.setattr(grammar_work, "check", slow)
     crashes = []
@@ -297,9 +298,9 @@ def test_a_check_of_a_large_text_can_be_cancelled():
         return len(asked) == 20
 
     with pytest.raises(CheckCancelled):
-        grammar_work.check(text, cancel)
+        grammar_work.check(text, GBNF, cancel)
     assert len(asked) == 20
-    assert grammar_work.check(text, lambda: False).grammar is not None
+    assert grammar_work.check(text, GBNF, lambda: False).grammar is not None
 
 
 def test_the_rows_of_proofs_grow_without_a_reset_and_name_their_tools():

@@ -24,7 +24,8 @@ def gui(
         Path | None,
         typer.Argument(
             metavar="FILE",
-            help="A file to open: a .glyphscope project, a .glyphrun or .jsonl run, a .gbnf grammar, a .gguf model.",
+            help="A file to open: a .glyphscope project, a .glyphrun or .jsonl run, a .gbnf or .lark grammar, "
+            "a .gguf model.",
         ),
     ] = None,
 ) -> None:

@@ -1,4 +1,4 @@
-"""The editor for GBNF: colours, completion of rule names, definitions, renaming, problems and their fixes."""
+"""The editor for grammars: colours, completion of rule names, definitions, renaming, problems and their fixes."""
 
 from __future__ import annotations
 
@@ -20,15 +20,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QTextEdit, QToolTip, QWidget
 
-from glyphscope_gui.grammar.line_lexer import (
-    GrammarHighlighter,
-    break_long_lines,
-    definition_in,
-    find_definition,
-    is_name,
-    name_at,
-    occurrences,
-)
+from glyphscope_gui.grammar.line_lexer import LEXERS, GrammarHighlighter, break_long_lines
 from glyphscope_gui.grammar.problems import GrammarProblem
 from glyphscope_gui.grammar.rule_names import GrammarCompleter, RenameField
 from glyphscope_gui.shared.actions import Entry, pop_up
@@ -74,7 +66,7 @@ class GrammarEdit(CodeEdit):
         self.rule_tip: Callable[[str], str] = lambda _name: ""
         super().__init__(parent)
         self.setObjectName("grammarEdit")
-        self.setAccessibleName(tr("Grammar text (GBNF)"))
+        self.setAccessibleName(tr("Grammar text ({language})", language="GBNF"))
         self.setAccessibleDescription(
             tr(
                 "Ctrl+Space completes a rule name, F12 goes to its definition, F2 renames it, "
@@ -93,8 +85,21 @@ class GrammarEdit(CodeEdit):
         self._in_sight.timeout.connect(self._color_in_sight)
         self.updateRequest.connect(lambda _rect, _dy: self._in_sight.start())
         self.cursorPositionChanged.connect(self._follow_cursor)
+        self.lexer = LEXERS["GBNF"]
         self._make_actions()
         self._restyle()
+
+    def set_language(self, name: str) -> None:
+        """Use the words and names of the language with that name."""
+        lexer = LEXERS[name]
+        if lexer is self.lexer:
+            return
+        self.lexer = self.completer.lexer = self.rename_field.lexer = lexer
+        self.setAccessibleName(tr("Grammar text ({language})", language=name))
+        if self._highlighter is not None:
+            self._highlighter.lexer = lexer
+            self._highlighter.rehighlight()
+        self._follow_cursor()
 
     # -- text --------------------------------------------------------------------------------------------------
 
@@ -132,7 +137,7 @@ class GrammarEdit(CodeEdit):
     def go_to_rule(self, name: str) -> bool:
         """Move the cursor to a rule's definition; False if it is not defined."""
         text = self.text()
-        place = find_definition(text, name)
+        place = self.lexer.find_definition(text, name)
         if place is None:
             return False
         self.select(to_utf16(text, place), to_utf16(text, place + len(name)))
@@ -163,13 +168,13 @@ class GrammarEdit(CodeEdit):
 
     def rename(self, old: str, new: str) -> None:
         """Rename a rule everywhere, as one undo step."""
-        if old == new or not is_name(new) or self.isReadOnly():
+        if old == new or not self.lexer.is_name(new) or self.isReadOnly():
             return
         text = self.text()
         here = self.textCursor().position()
         cursor = QTextCursor(self.document())
         cursor.beginEditBlock()
-        for place in reversed(occurrences(text, old)):
+        for place in reversed(self.lexer.occurrences(text, old)):
             start = to_utf16(text, place)
             cursor.setPosition(start)
             cursor.setPosition(start + len(old), QTextCursor.MoveMode.KeepAnchor)
@@ -182,7 +187,7 @@ class GrammarEdit(CodeEdit):
 
     def _name_at_cursor(self) -> str:
         cursor = self.textCursor()
-        word = name_at(
+        word = self.lexer.name_at(
             cursor.block().text(), min(cursor.position(), cursor.selectionStart()) - cursor.block().position()
         )
         return word.text if word else ""
@@ -199,7 +204,7 @@ class GrammarEdit(CodeEdit):
             if not block.isValid():
                 return ""
             line = block.text()[:READ_OF_LINE]
-            found = definition_in(line) if "::=" in line else None
+            found = self.lexer.definition_in(line)
             if found is not None and (found.start <= place or not line[: found.start].strip()):
                 return found.text
             block = block.previous()
@@ -340,7 +345,7 @@ class GrammarEdit(CodeEdit):
                 if problem.fix:
                     lines.append("    " + tr("Ctrl+. applies: {correction}", correction=problem.fix))
         place = self.cursorForPosition(self.viewport().mapFrom(self, event.pos()))
-        word = name_at(place.block().text()[:4000], place.positionInBlock())
+        word = self.lexer.name_at(place.block().text()[:4000], place.positionInBlock())
         if word is not None and self._is_over(self.viewport().mapFrom(self, event.pos())):
             lines += [tip for tip in [self.rule_tip(word.text)] if tip]
         if lines:
@@ -359,7 +364,7 @@ class GrammarEdit(CodeEdit):
         super().mouseMoveEvent(event)
         cursor = self.cursorForPosition(event.position().toPoint())
         block = cursor.block()
-        word = name_at(block.text()[:READ_OF_LINE], cursor.positionInBlock())
+        word = self.lexer.name_at(block.text()[:READ_OF_LINE], cursor.positionInBlock())
         control = bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier)
         over = word is not None and self._is_over(event.position().toPoint())
         shape = Qt.CursorShape.PointingHandCursor if control and over else Qt.CursorShape.IBeamCursor

@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QWidget
 
 from glyphscope.base.errors import StorageError
 from glyphscope.base.inputs import read_file
+from glyphscope.grammar.languages import GBNF, language_of
 from glyphscope.store import atomic_write
 from glyphscope_gui.grammar.line_lexer import break_long_lines
 from glyphscope_gui.project.grammar_document import GrammarDocument
@@ -18,7 +19,7 @@ from glyphscope_gui.shared.language import tr
 
 MAX_BYTES = 20_000_000
 """The maximum size of an opened file, in bytes: larger ones are not grammars."""
-_FILTER = tr("Grammars (*.gbnf);;All files (*)")
+_FILTER = tr("Grammars (*.gbnf *.lark);;All files (*)")
 
 
 class GrammarFiles(QObject):
@@ -38,14 +39,15 @@ class GrammarFiles(QObject):
         ask_for_file(self._window, tr("Open a grammar"), self.open, _FILTER, start=start, name=name)
 
     def ask_where_to_save(self) -> None:
-        path = self._document.work.path or "grammar.gbnf"
+        suffix = self._document.language.suffix
+        path = self._document.work.path or f"grammar{suffix}"
         ask_where_to_save(
             self._window,
             tr("Save the grammar"),
             self.save,
             _FILTER,
             start=path,
-            suffix="gbnf",
+            suffix=suffix.removeprefix("."),
             name="saveGrammarDialog",
         )
 
@@ -81,7 +83,7 @@ def read_grammar(path: Path) -> tuple[str, str]:
             "The file is not UTF-8: invalid bytes, the first at {place:,}, are shown as �.", place=error.start
         )
     read = text.replace("\r\n", "\n").replace("\r", "\n")
-    shown = break_long_lines(read)
+    shown = break_long_lines(read) if language_of(read, str(path)) is GBNF else read
     if shown != read:
         warning += tr(" Very long lines were wrapped after |, which does not change the grammar.")
     return shown, warning.strip()

@@ -14,7 +14,7 @@ from PySide6.QtGui import QFont, QSyntaxHighlighter, QTextBlock, QTextCharFormat
 
 from glyphscope_gui.theme import theme
 
-WORD = re.compile(
+_GBNF = re.compile(
     r"(?P<comment>\#.*)"
     r'|(?P<literal>"(?:[^"\\\n]|\\.)*"?)'
     r"|(?P<class>\[(?:[^\]\\\n]|\\.)*\]?)"
@@ -25,6 +25,16 @@ WORD = re.compile(
     r"|(?P<mark>::=|[|*+?.()])"
 )
 """`token` before `name`, `comment` before all: if two could begin, the first wins, as in llama.cpp."""
+_LARK = re.compile(
+    r"(?P<comment>(?:\#|//).*)"
+    r'|(?P<literal>"(?:[^"\\\n]|\\.)*(?:"i?)?)'
+    r"|(?P<class>/(?:[^/\\\n]|\\.)+(?:/[a-z]*)?)"
+    r"|(?P<token>%[a-z]*|<[^<>\s]*>?|@[\w-]+)"
+    r"|(?P<definition>\b[A-Za-z_][A-Za-z0-9_-]*(?=(?:::_)?[ \t]*(?:\[[^\]\n]*\])?[ \t]*:(?![:\"])))"
+    r"|(?P<name>[A-Za-z_][A-Za-z0-9_-]*)"
+    r"|(?P<bounds>\{[ \d,]*\}|~[ ]*\d+(?:[ ]*\.\.[ ]*\d+)?)"
+    r"|(?P<mark>::|->|[:|*+?.()\[\]{}~&,=!])"
+)
 
 _ALTERNATIVE = re.compile(r'"(?:[^"\\]|\\.)*"?|\[(?:[^\]\\]|\\.)*\]?|#.*|(?P<mark>\|)')
 """A `|`, or a word that may contain that character."""
@@ -42,49 +52,61 @@ class Word(NamedTuple):
     end: int
 
 
-def words(line: str) -> Iterator[Word]:
-    """The words of a line, or of a text of several lines."""
-    for match in WORD.finditer(line):
-        yield Word(match.lastgroup or "mark", match.group(), match.start(), match.end())
+class LineLexer(NamedTuple):
+    """The words of a language. `sign` follows the name of a rule that is defined; `name` matches a rule's name."""
 
+    word: re.Pattern[str]
+    sign: str
+    name: re.Pattern[str]
 
-def name_at(line: str, index: int) -> Word | None:
-    """The rule name that contains the place or ends there."""
-    for word in words(line):
-        if word.start > index:
+    def words(self, line: str) -> Iterator[Word]:
+        """The words of a line, or of a text of several lines."""
+        for match in self.word.finditer(line):
+            yield Word(match.lastgroup or "mark", match.group(), match.start(), match.end())
+
+    def name_at(self, line: str, index: int) -> Word | None:
+        """The rule name that contains the place or ends there."""
+        for word in self.words(line):
+            if word.start > index:
+                return None
+            if word.end >= index and word.kind in ("name", "definition"):
+                return word
+        return None
+
+    def definition_in(self, line: str) -> Word | None:
+        """The first rule that is defined on the line."""
+        if self.sign not in line:
             return None
-        if word.end >= index and word.kind in ("name", "definition"):
-            return word
-    return None
+        return next((word for word in self.words(line) if word.kind == "definition"), None)
+
+    def find_definition(self, text: str, name: str) -> int | None:
+        """The position at which the rule of that name is defined."""
+        for match in re.finditer(rf"(?<![A-Za-z0-9_-]){re.escape(name)}(?![A-Za-z0-9_-])", text):
+            line = text.rfind("\n", 0, match.start()) + 1
+            end = text.find("\n", match.end())
+            place = match.start() - line
+            found = self.name_at(text[line : end if end >= 0 else len(text)], place)
+            if found is not None and found.start == place and found.kind == "definition":
+                return match.start()
+        return None
+
+    def occurrences(self, text: str, name: str) -> list[int]:
+        """Return the positions at which the rule is defined and used, except in literals, classes and comments."""
+        if name not in text:
+            return []
+        named = (word for word in self.words(text) if word.kind in ("name", "definition"))
+        return [word.start for word in named if word.text == name]
+
+    def is_name(self, text: str) -> bool:
+        """Whether the engine accepts the text as the name of a rule."""
+        return self.name.fullmatch(text) is not None
 
 
-def definition_in(line: str) -> Word | None:
-    """The first rule that is defined on the line."""
-    return next((word for word in words(line) if word.kind == "definition"), None)
-
-
-def find_definition(text: str, name: str) -> int | None:
-    """The position at which the rule of that name is defined."""
-    for match in re.finditer(rf"(?<![A-Za-z0-9_-]){re.escape(name)}(?=[ \t]*::=)", text):
-        line = text.rfind("\n", 0, match.start()) + 1
-        end = text.find("\n", match.end())
-        place = match.start() - line
-        found = name_at(text[line : end if end >= 0 else len(text)], place)
-        if found is not None and found.start == place:
-            return match.start()
-    return None
-
-
-def occurrences(text: str, name: str) -> list[int]:
-    """Return the positions at which the rule is defined and used, except in literals, classes and comments."""
-    if name not in text:
-        return []
-    return [word.start for word in words(text) if word.text == name and word.kind in ("name", "definition")]
-
-
-def is_name(text: str) -> bool:
-    """Whether llama.cpp accepts the text as the name of a rule."""
-    return re.fullmatch(r"[A-Za-z0-9-]+", text) is not None
+LEXERS = {
+    "GBNF": LineLexer(_GBNF, "::=", re.compile(r"[A-Za-z0-9-]+")),
+    "Lark": LineLexer(_LARK, ":", re.compile(r"_?[a-z][_a-z0-9-]*|_?[A-Z][_A-Z0-9-]*")),
+}
+"""By the name of the language."""
 
 
 def break_long_lines(text: str) -> str:
@@ -110,12 +132,13 @@ _DONE = 1
 
 
 class GrammarHighlighter(QSyntaxHighlighter):
-    """Colours for GBNF. In a long text only the visible part is coloured, so that pasting megabytes stays quick."""
+    """Colours for a grammar. In a long text only the visible part is coloured: pasting megabytes stays quick."""
 
     def __init__(self, document: QTextDocument) -> None:
         super().__init__(document)
         self._formats = {kind: QTextCharFormat() for kind in KINDS}
         self._first, self._last = 0, 200
+        self.lexer = LEXERS["GBNF"]
 
     def restyle(self) -> None:
         """Apply the colours of the theme; called again when it changes."""
@@ -152,7 +175,7 @@ class GrammarHighlighter(QSyntaxHighlighter):
         if not self._first <= block.blockNumber() <= self._last and _is_long(self.document()):
             return
         self.setCurrentBlockState(_DONE)
-        for word in words(text[:MAX_LINE]):
+        for word in self.lexer.words(text[:MAX_LINE]):
             self.setFormat(word.start, word.end - word.start, self._formats[word.kind])
 
 

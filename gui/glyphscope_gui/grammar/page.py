@@ -127,7 +127,7 @@ class GrammarTexts(QWidget):
         self.stepRequested.emit(self.model.rows[index.row()][1])
 
 
-LANGUAGE = (
+_GBNF = (
     ('root ::= "{" pair "}"', tr("A rule: its name and its definition. The start rule is root.")),
     (
         '"text"',
@@ -144,6 +144,25 @@ LANGUAGE = (
     ("x{3}  x{2,}  x{2,5}", tr("Exactly m times, at least m times, or m to n times.")),
     ("# words", tr("A comment, to the end of the line.")),
 )
+_LARK = (
+    ("start: sum", tr("A rule: its name in lower case, and its definition. The start rule is start.")),
+    ("INT: /[0-9]+/", tr("A terminal, in upper case: one lexeme, of which the longest text is read.")),
+    ('"text"  "text"i', tr("This text, as one lexeme; with i, in upper or lower case. Escapes as in JSON.")),
+    ("/[a-z]+/", tr("A regular expression in Rust’s syntax, as one lexeme.")),
+    ('"a".."z"', tr("One of these characters.")),
+    ("a b", tr("A sequence.")),
+    ("a | b", tr("Alternatives. A rule may continue on a new line only before |.")),
+    ("(a b)  [a b]", tr("A group; in brackets, an optional one.")),
+    ("x?  x*  x+  x{2,5}", tr("Zero or one, zero or more, one or more, 2 to 5 times.")),
+    ("A: B & ~C", tr("In terminals: a text of B, except those of C.")),
+    ("%ignore WS", tr("Text that may be after each lexeme.")),
+    ("%import common.WS", tr("A terminal that llguidance has: INT, NUMBER, CNAME, ESCAPED_STRING, WS …")),
+    ("%json {…}  %regex {…}", tr("A value of a JSON Schema; a part of a text.")),
+    ("<think>  <[5]>", tr("One token of the model’s vocabulary.")),
+    ("x[lazy]: …", tr("A lexeme that ends as soon as it can. Also: suffix, stop, max_tokens, temperature.")),
+    ("// words  # words", tr("A comment, to the end of the line.")),
+)
+REFERENCES = {"GBNF": _GBNF, "Lark": _LARK}
 KEYS = (
     ("Ctrl+.", tr("apply the fix for the problem at the cursor")),
     ("F8", tr("next problem; Shift+F8: previous problem")),
@@ -160,18 +179,34 @@ class GrammarHelp(QDialog):
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self.setObjectName("grammarHelp")
-        self.setWindowTitle(tr("GBNF reference"))
+        self._language = "GBNF"
         self.setModal(False)
-        self.label = PlainLabel(self, wordWrap=True, accessibleName=tr("GBNF and keys of the editor"))
-        self.label.setTextFormat(Qt.TextFormat.RichText)
-        self.label.setMinimumWidth(36 * self.fontMetrics().averageCharWidth() * 2)
-        self.label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        vbox(self.label, parent=self, margins=PAD)
+        self.label, self.keys = self._part(tr("Language")), self._part(tr("Keys of the editor"))
+        vbox(self.label, self.keys, parent=self, margins=PAD)
+
+    def _part(self, name: str) -> PlainLabel:
+        label = PlainLabel(self, wordWrap=True, accessibleName=name)
+        label.setTextFormat(Qt.TextFormat.RichText)
+        label.setMinimumWidth(36 * self.fontMetrics().averageCharWidth() * 2)
+        label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        return label
+
+    def set_language(self, name: str) -> None:
+        """Explain the language with that name."""
+        if name != self._language:
+            self._language = name
+            if self.isVisible():
+                self._fill()
 
     def showEvent(self, event: QShowEvent) -> None:
-        self.label.setText(f"{_table(LANGUAGE, 'json-string')}<br>{_table(KEYS, 'accent')}")
-        self.adjustSize()
+        self._fill()
         super().showEvent(event)
+
+    def _fill(self) -> None:
+        self.setWindowTitle(tr("{language} reference", language=self._language))
+        self.label.setText(_table(REFERENCES[self._language], "json-string"))
+        self.keys.setText(_table(KEYS, "accent"))
+        self.adjustSize()
 
 
 def _table(rows: tuple[tuple[str, str], ...], role: str) -> str:
@@ -256,7 +291,7 @@ class GrammarPage(FollowsSize, TakesFiles, QWidget):
     """
 
     fileDropped = Signal(str)
-    endings = (".gbnf", ".txt")
+    endings = (".gbnf", ".lark", ".txt")
 
     def __init__(self, examples: GrammarExamplesModel, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -297,11 +332,11 @@ class GrammarPage(FollowsSize, TakesFiles, QWidget):
             tr("From tools"), tr("Show the generated grammar again; your grammar is kept"), self
         )
         self.custom_link = link(tr("My grammar"), tr("Back to your grammar"), self)
-        self.open_link = link(tr("Open…"), tr("Open a .gbnf file; you can also drop one here"), self)
-        self.save_link = link(tr("Save as…"), tr("Save the grammar as a .gbnf file"), self)
+        self.open_link = link(tr("Open…"), tr("Open a .gbnf or .lark file; you can also drop one here"), self)
+        self.save_link = link(tr("Save as…"), tr("Save the grammar as a file"), self)
         self.use_link = link(tr("Use for runs"), "", self, name="useGrammarButton")
         self.use_link.setCheckable(True)
-        self.help_link = link(tr("Help"), tr("GBNF reference and keys of the editor"), self)
+        self.help_link = link(tr("Help"), tr("Reference of the language, and keys of the editor"), self)
         diagram = self.railroad
         diagram.set_corner(
             (

@@ -158,6 +158,7 @@ class GrammarPresenter(Page):
         else:
             edit.replace_all(part)
         edit.setReadOnly(document.is_generated or part is not document.text)
+        edit.set_language(document.language.name)
         self._show_rows()
         self._show_links()
 
@@ -233,6 +234,8 @@ class GrammarPresenter(Page):
 
     def _show_checked(self, found: Checked) -> None:
         page = self.view
+        page.edit.set_language(found.language.name)
+        page.help.set_language(found.language.name)
         page.edit.show_problems(found.problems)
         page.edit.completer.set_names(found.rules)
         page.diagnostics.set_room(page.edit_card.height())

@@ -89,8 +89,8 @@ def _problem(places: TextPositions, found: Diagnostic) -> GrammarProblem:
 
 PLACE, MESSAGE, FIX = range(3)
 SEVERITIES = {
-    "error": ("✕", "impossible", tr("Error: llama.cpp rejects this grammar or crashes on it.")),
-    "warning": ("▲", "forced", tr("Warning: llama.cpp accepts it, but it is probably not intended.")),
+    "error": ("✕", "impossible", tr("Error: the engine rejects this grammar or crashes on it.")),
+    "warning": ("▲", "forced", tr("Warning: the engine accepts it, but it is probably not intended.")),
     "hint": ("●", "open", tr("Hint: it works but can be improved.")),
 }
 """The sign, theme role and sentence for each."""

@@ -9,7 +9,7 @@ from PySide6.QtCore import QEvent, QObject, QRect, Qt, Signal
 from PySide6.QtGui import QFocusEvent, QKeyEvent, QTextCursor
 from PySide6.QtWidgets import QWidget
 
-from glyphscope_gui.grammar.line_lexer import definition_in, is_name, words
+from glyphscope_gui.grammar.line_lexer import LEXERS
 from glyphscope_gui.shared.code_edit import CodeEdit
 from glyphscope_gui.shared.completion_list import CompletionList
 from glyphscope_gui.shared.labels import set_role
@@ -31,6 +31,7 @@ class GrammarCompleter(QObject):
         super().__init__(editor)
         self._editor = editor
         self._names: list[str] = []
+        self.lexer = LEXERS["GBNF"]
         self.list = CompletionList(tr("Rule names"), editor)
         self.list.taken.connect(lambda row: self._insert(self.list.item(row).text()))
         editor.installEventFilter(self)
@@ -103,15 +104,15 @@ class GrammarCompleter(QObject):
     def _is_place_for_name(self) -> bool:
         """False inside literals, classes and comments, and at the name of a new rule."""
         before = self._before()
-        last = next(iter(deque(words(before), maxlen=1)), None)
+        last = next(iter(deque(self.lexer.words(before), maxlen=1)), None)
         if last is not None and last.end == len(before):
             if last.kind == "comment":
                 return False
             if last.kind == "literal" and (len(last.text) == 1 or not last.text.endswith('"')):
                 return False
-            if last.kind == "class" and not last.text.endswith("]"):
+            if last.kind == "class" and (len(last.text) == 1 or last.text[-1] not in "]/"):
                 return False
-        return definition_in(before) is not None or before[:1] in (" ", "\t", "|", "(")
+        return self.lexer.definition_in(before) is not None or before[:1] in (" ", "\t", "|", "(")
 
     def _insert(self, name: str) -> None:
         self.close()
@@ -138,6 +139,7 @@ class RenameField(LineEdit):
         self.setProperty("role", "mono")
         self._editor = parent
         self._old = ""
+        self.lexer = LEXERS["GBNF"]
         self.textEdited.connect(self._mark_invalid)
         self.hide()
 
@@ -157,7 +159,7 @@ class RenameField(LineEdit):
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
-            if is_name(self.text()):
+            if self.lexer.is_name(self.text()):
                 self._end()
                 self.renamed.emit(self._old, self.text())
         elif event.key() == Qt.Key.Key_Escape:
@@ -174,4 +176,4 @@ class RenameField(LineEdit):
         self._editor.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _mark_invalid(self, text: str) -> None:
-        set_role(self, not is_name(text), key="refused")
+        set_role(self, not self.lexer.is_name(text), key="refused")

@@ -24,8 +24,9 @@ from glyphscope.grammar import (
     sample_texts,
     shortest_differences,
 )
-from glyphscope.grammar.gbnf import check_gbnf, emit_gbnf
+from glyphscope.grammar.gbnf import emit_gbnf
 from glyphscope.grammar.gbnf.parse.syntax import RuleSyntax
+from glyphscope.grammar.languages import GBNF, GrammarLanguage
 from glyphscope.grammar.tree import Grammar, Origin
 from glyphscope.models.interface import Vocabulary
 from glyphscope.registry import Tool, ToolRegistry
@@ -62,6 +63,7 @@ class Checked:
     rules: Mapping[str, RuleSyntax]
     grammar: Grammar | None
     seconds: float
+    language: GrammarLanguage = GBNF
 
     @property
     def ok(self) -> bool:
@@ -111,11 +113,11 @@ def generate(
     return GeneratedExamples(emitted.text, emitted.origins)
 
 
-def check(text: str, cancel: Callable[[], bool]) -> Checked:
-    """Return every problem of a text, and its grammar if it has no errors. Raises CheckCancelled."""
+def check(text: str, language: GrammarLanguage, cancel: Callable[[], bool]) -> Checked:
+    """Return every problem of a text in that language, and its grammar if it has no errors. Raises CheckCancelled."""
     begun = time.perf_counter()
     with _collector_resting(len(text) > LARGE):
-        found = check_gbnf(text, cancel=cancel)
+        found = language.check(text, cancel=cancel)
         grammar = found.grammar
     seconds = time.perf_counter() - begun
     counts: dict[str, int] = {}
@@ -124,7 +126,7 @@ def check(text: str, cancel: Callable[[], bool]) -> Checked:
     rules: dict[str, RuleSyntax] = {}
     for rule in found.document.rules:
         rules.setdefault(rule.name, rule)
-    return Checked(text, to_problems(text, found.diagnostics), counts, rules, grammar, seconds)
+    return Checked(text, to_problems(text, found.diagnostics), counts, rules, grammar, seconds, language)
 
 
 def check_examples(
@@ -213,9 +215,11 @@ COMPARE_BOUND = Bound(seconds=3.0)
 """Limit for each direction, as the user waits for the answer, which states the extent of the search."""
 
 
-def compare(before: str, grammar: Grammar, cancel: Callable[[], bool]) -> GrammarComparison:
+def compare(
+    before: str, language: GrammarLanguage, grammar: Grammar, cancel: Callable[[], bool]
+) -> GrammarComparison:
     """Compare a grammar with its previous version. Raises GrammarError if that has errors."""
-    base = check_gbnf(before, cancel=cancel).grammar
+    base = language.check(before, cancel=cancel).grammar
     if base is None:
         raise GrammarError(tr("The previous version has errors and cannot be compared."))
     found = shortest_differences(base, grammar, bound=COMPARE_BOUND, cancelled=cancel)

@@ -195,9 +195,9 @@ class GrammarBench(QObject):
     # -- the text ----------------------------------------------------------------------------------------------
 
     def _check(self) -> None:
-        text = self._document.text
+        text, language = self._document.text, self._document.language
         self.checking.emit()
-        self._start("check", lambda: work.check(text, _is_stopped), self._checked)
+        self._start("check", lambda: work.check(text, language, _is_stopped), self._checked)
 
     def _checked(self, found: Checked) -> None:
         if found.text != self._document.text:
@@ -215,7 +215,7 @@ class GrammarBench(QObject):
     def draw(self) -> None:
         """Draw the diagram of the rule, or of the root, in the current theme."""
         rules = self.last.rules if self.last is not None else {}
-        rule = rules.get(self._rule, rules.get("root"))
+        rule = rules.get(self._rule, rules.get(self.last.language.start if self.last else ""))
         if rule is None:
             self.drawn.emit(None)
             return
@@ -263,7 +263,9 @@ class GrammarBench(QObject):
         if grammar is not None and len(base) > MAX_CHARACTERS:
             self.compared.emit(None, _TOO_LARGE)
         elif grammar is not None:
-            self._answer("compare", lambda: work.compare(base, grammar, _is_stopped), self.compared)
+            self._answer(
+                "compare", lambda: work.compare(base, found.language, grammar, _is_stopped), self.compared
+            )
 
     def _test_enforcement(self) -> None:
         registry, options = self._registry.registry, self._options

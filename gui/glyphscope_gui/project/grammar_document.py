@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 from PySide6.QtCore import QObject, Signal
 
+from glyphscope.grammar.languages import GBNF, GrammarLanguage, language_of
 from glyphscope.store import GrammarExample, GrammarWork
 
 EMPTY = GrammarWork()
@@ -58,6 +59,11 @@ class GrammarDocument(QObject):
     def text(self) -> str:
         """The text in use: the tools' grammar, or the custom one."""
         return self.generated if self.is_generated else self.work.text
+
+    @property
+    def language(self) -> GrammarLanguage:
+        """The language of the text in use, by its file or its first rule."""
+        return GBNF if self.is_generated else language_of(self.work.text, self._work.path)
 
     def restore(self, work: GrammarWork | None) -> None:
         """Show a project's grammar, with which edits are then compared."""

@@ -36,6 +36,7 @@ KINDS = {
     BUNDLE: "run",
     RECORD_SUFFIX: "run",
     ".gbnf": "grammar",
+    ".lark": "grammar",
     ".gguf": "model",
     ".md": "lesson",
     ".jinja": "template",
