@@ -478,3 +478,14 @@ def test_a_problem_of_a_lark_grammar_is_underlined_with_its_fix(grammar, screen,
 )
 def test_the_words_of_lark_have_their_colours(line, kinds):
     assert [word.kind for word in LEXERS["Lark"].words(line)] == kinds
+
+
+@pytest.mark.parametrize(("text", "kind"), [(LARK, "lark"), ('root ::= "a"+\n', "gbnf")])
+def test_a_grammar_is_run_as_the_answer(grammar, screen, qtbot, monkeypatch, text, kind):
+    show(qtbot, grammar, text)
+    started = []
+    monkeypatch.setattr(type(grammar), "run", lambda _self: started.append(True))
+    assert grammar.view.use_link.isVisible() == (kind == "gbnf")
+    grammar.view.answer_link.click()
+    answer = grammar.context.project.options.answer
+    assert started and (answer.kind, answer.text) == (kind, text)

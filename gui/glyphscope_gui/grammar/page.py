@@ -336,6 +336,10 @@ class GrammarPage(FollowsSize, TakesFiles, QWidget):
         self.save_link = link(tr("Save as…"), tr("Save the grammar as a file"), self)
         self.use_link = link(tr("Use for runs"), "", self, name="useGrammarButton")
         self.use_link.setCheckable(True)
+        self.answer_link = link(
+            tr("Run"), tr("Run the prompt with a text of this grammar as the answer, instead of a call"), self,
+            name="runGrammarButton", spoken=tr("Run with this grammar as the answer"),
+        )  # fmt: skip
         self.help_link = link(tr("Help"), tr("Reference of the language, and keys of the editor"), self)
         diagram = self.railroad
         diagram.set_corner(
@@ -359,7 +363,13 @@ class GrammarPage(FollowsSize, TakesFiles, QWidget):
 
     def _lay_out(self) -> None:
         self.edit.setStyleSheet("#grammarEdit { border: none; border-radius: 0; padding: 0; }")
-        line = hbox((self.summary, 1), self.use_link, self.help_link, margins=(PAD - 5, 5, PAD - 8, 0))
+        line = hbox(
+            (self.summary, 1),
+            self.answer_link,
+            self.use_link,
+            self.help_link,
+            margins=(PAD - 5, 5, PAD - 8, 0),
+        )
         text = holder(vbox((self.edit, 1), self.diagnostics, line, spacing=0), self)
         links = (self.copy_link, self.custom_link, self.tools_link, self.open_link, self.save_link)
         self.edit_card = Card(tr("Grammar"), text, actions=links, padded=False)

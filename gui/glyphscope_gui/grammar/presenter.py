@@ -9,8 +9,10 @@ from PySide6.QtCore import QObject
 
 from glyphscope.base.figures import duration
 from glyphscope.base.pointer import steps_of
-from glyphscope.events import RunRequest
+from glyphscope.events import Answer, RunRequest
+from glyphscope.events.answer import AnswerKind
 from glyphscope.explain.grammar_origins import RuleOrigin, rule_origin, rules_by_argument
+from glyphscope.grammar.languages import LARK
 from glyphscope.store import GrammarExample
 from glyphscope_gui.context import AppContext, FilePlace, Page, Place, RulePlace
 from glyphscope_gui.enforcement.rows import badges
@@ -104,6 +106,7 @@ class GrammarPresenter(Page):
         page.save_link.clicked.connect(self.files.ask_where_to_save)
         page.fileDropped.connect(lambda path: self.files.open(Path(path)))
         page.use_link.clicked.connect(self._use)
+        page.answer_link.clicked.connect(self._run_as_answer)
         page.help_link.clicked.connect(page.help.show)
         self.files.opened.connect(self._opened)
         self.files.failed.connect(self.context.show_error)
@@ -168,7 +171,9 @@ class GrammarPresenter(Page):
         page.copy_link.setEnabled(bool(self._document.generated))
         page.custom_link.setVisible(generated and bool(work.text))
         page.tools_link.setVisible(not generated)
-        page.use_link.setVisible(not generated)
+        lark = self._document.language is LARK
+        page.use_link.setVisible(not generated and not lark)  # the grammar of the tools is GBNF
+        page.answer_link.setVisible(not generated)
         page.use_link.setChecked(work.use)
         page.use_link.setText(tr("✓ Used for runs") if work.use else tr("Use for runs"))
         tip = tr("Runs use this grammar instead of the generated one. Click to turn off.")
@@ -222,6 +227,12 @@ class GrammarPresenter(Page):
         if used and self._project.options.constraint == "off":
             self._project.set_options(constraint="gbnf")
         self._show_links()
+
+    def _run_as_answer(self) -> None:
+        """Run the prompt; its answer is a text of the grammar."""
+        kind: AnswerKind = "lark" if self._document.language is LARK else "gbnf"
+        self._project.set_options(answer=Answer(kind, self._document.text))
+        self.run()
 
     # -- answers -----------------------------------------------------------------------------------------------
 

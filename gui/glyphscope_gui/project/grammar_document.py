@@ -108,8 +108,9 @@ class GrammarDocument(QObject):
         self._show(self.work.text, source="text")
 
     def open_text(self, text: str, path: str) -> None:
-        """Make a file's text the custom one."""
-        self._show(text, source="text", text=text, path=path)
+        """Make a file's text the custom one. Only GBNF can be used in place of the tools' grammar."""
+        use = self.work.use and language_of(text, path) is GBNF
+        self._show(text, source="text", text=text, path=path, use=use)
 
     def saved_as(self, path: str) -> None:
         self._set(path=path)
