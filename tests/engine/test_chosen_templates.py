@@ -17,7 +17,7 @@ from glyphscope.runs import branch_request, run_state
 from glyphscope.runs.strategies import run
 from glyphscope.store import Project, load_project, save_project
 from scripted_endpoint import endpoint, remote, said
-from untrained_models import Pair, maker, model_file
+from untrained_models import several_templates
 
 CALL = '{action="search" query="AI"}'
 NATIVE = '<tool_call>\n{"name": "search", "arguments": {"query": "AI"}}\n</tool_call>'
@@ -125,20 +125,9 @@ def test_an_endpoint_keeps_its_own_template():
 # -- several templates in one file -------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def several(llama_data: Path, tmp_path: Path) -> Path:
-    """A model with a template without a name, one for tools, and another one."""
-    model = Path(model_file(llama_data, Pair("llama-spm", "mistralai-Mistral-Nemo-Instruct-2407", "</s>")))
-    path = tmp_path / "several.gguf"
-    named = {"tool_use": "tools {{ tools | length }} " + BARE, "rag": "rag " + BARE}
-    path.write_bytes(
-        maker.retemplated(model.read_bytes(), name="several", template="plain " + BARE, named=named)
-    )
-    return path
-
-
 @pytest.mark.slow
-def test_the_named_templates_of_a_model_are_chosen_by_their_name(several: Path):
+def test_the_named_templates_of_a_model_are_chosen_by_their_name(llama_data: Path, tmp_path: Path):
+    several = several_templates(llama_data, tmp_path, BARE)
     tools = ({"type": "function", "function": {"name": "f", "parameters": {}}},)
     with closing(open_model(str(several))) as model:
         assert model.render_chat([USER]).text.startswith("plain [user]")
@@ -150,9 +139,10 @@ def test_the_named_templates_of_a_model_are_chosen_by_their_name(several: Path):
         assert "rag" in error.value.hint and "tool_use" in error.value.hint
 
 
-def test_inspecting_a_model_names_its_other_templates(several: Path):
+def test_inspecting_a_model_names_its_other_templates(llama_data: Path, tmp_path: Path):
+    several = several_templates(llama_data, tmp_path, BARE)
     shown = command("models", "inspect", "--turns", "1", str(several)).stdout
-    assert "other chat templates: rag" in shown
+    assert "other chat templates: tool_use, rag" in shown
     named = json.loads(
         command("models", "inspect", "--json", "--turns", "1", "--name", "rag", str(several)).stdout
     )

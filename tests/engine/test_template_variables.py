@@ -18,7 +18,9 @@ from glyphscope.events import (
     RunFailed,
     RunRequest,
     encode_event,
+    pairs_line,
     read_pairs,
+    read_pairs_line,
     written_pairs,
 )
 from glyphscope.models import (
@@ -212,7 +214,7 @@ def test_a_request_without_them_is_recorded_as_before():
     st.none() | st.booleans() | st.integers(-9, 9) | st.text(), lambda inner: st.lists(inner, max_size=2)
 ), max_size=3))  # fmt: skip
 def test_values_by_name_are_read_as_they_were_written(values):
-    assert read_pairs(written_pairs(values)) == values
+    assert read_pairs(written_pairs(values)) == values == read_pairs_line(pairs_line(values))
 
 
 # -- surfaces --------------------------------------------------------------------------------------------------------
@@ -235,6 +237,30 @@ def test_commands_set_and_list_variables(tmp_path):
     listed = json.loads(command("models", "inspect", "--json", "--turns", "1", str(path)).stdout)["variables"]
     assert [(each["name"], each["default"]) for each in listed] == [("reasoning_effort", ["medium"])]
     assert command("run", "--template-var", "x", "Hi").exit_code == 2
+
+
+def test_an_evaluation_varies_the_variables_and_the_effort(tmp_path):
+    suite = tmp_path / "one.json"
+    suite.write_text(json.dumps({"glyphscope_suite": 1, "name": "one", "about": "One.", "scenarios": [
+        {"id": "a", "prompt": "Search for AI", "expect": {}}
+    ]}))  # fmt: skip
+    asked = ["eval", "run", str(suite), "--out", str(tmp_path), "-m", f"scripted:{CALL}", "--json"]
+    asked += [
+        "--template-var",
+        "none",
+        "x=1;y=a",
+        "--reasoning-effort",
+        "auto",
+        "high",
+        "--constraint",
+        "off",
+    ]
+    arms = {
+        arm["arm"].partition("default")[2] for arm in json.loads(command(*asked).stdout)["summary"]["arms"]
+    }
+    assert arms == {"", ".effort-high", ".vars-x-1-y-a", ".effort-high.vars-x-1-y-a"}
+    wrong = command(*asked[:8], "--template-var", "x")
+    assert wrong.exit_code == 2 and "'x' is not NAME=VALUE" in wrong.stderr
 
 
 @pytest.mark.slow

@@ -376,9 +376,14 @@ def test_the_settings_of_a_column_are_edited_in_its_popup_and_sent(make, qtbot):
     page.context.project.set_options(max_tokens=99)
     screen.press(f"{SETTINGS} 2")
     assert "Column 2" in screen.texts() and screen.read("Model") == "Scripted: a"
-    for name, value in (("Temperature", 0.9), ("Prompt", "Find cats"), ("Stop strings", "x\\n")):
+    for name, value in (
+        ("Temperature", 0.9),
+        ("Prompt", "Find cats"),
+        ("Stop strings", "x\\n"),
+        ("Template variables", "x=1"),
+    ):
         screen.write(name, value)
-    changed = "temperature 0.9, stop at x\\n, “Find cats”"
+    changed = "temperature 0.9, stop at x\\n, x=1, “Find cats”"
     assert changed in screen.find(f"{SETTINGS} 2").toolTip() and screen.read("Question") == "Custom columns"
     screen.part("Settings of a column").root.close()
     screen.run_all()
@@ -386,6 +391,7 @@ def test_the_settings_of_a_column_are_edited_in_its_popup_and_sent(make, qtbot):
         screen.press("Open column 2")
     request, own = page.context.runs.state.started.request, page.context.project.options
     assert (request.prompt, request.stop, request.max_tokens) == ("Find cats", ("x\n",), 99)
+    assert (request.template_vars, own.template_vars) == ({"x": 1}, {})
     assert (request.sampling.temperature, request.sampling.top_k) == (0.9, own.sampling.top_k)
     assert "Find cats" not in model.asked[0].prompt and model.asked[0].sampling.temperature == 0
     screen.press(f"{SETTINGS} 2", "Use the playground’s settings")

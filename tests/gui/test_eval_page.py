@@ -168,6 +168,15 @@ def test_an_evaluation_makes_the_samples_it_announced_with_a_report_and_a_table(
     screen.until("based on the last result")
 
 
+def test_template_variables_are_arms(opened, suite):
+    screen = opened()
+    screen.set_up(suite, trials=1)
+    screen.write("Template variables", "x=1, x=2; y=a")
+    screen.until("3 arms × 2 scenarios × 1 trial = 6 samples")
+    folder = screen.evaluate()
+    assert {sample.arm.partition(".vars-")[2] for sample in folder.samples()} == {"", "x-1", "x-2-y-a"}
+
+
 def test_a_served_model_can_be_an_arm_beside_the_open_one(opened, suite):
     screen = opened()
     screen.set_up(suite)

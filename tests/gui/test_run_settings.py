@@ -162,6 +162,11 @@ CHOSEN = [
     ({}, ("write", "Reasoning budget", 0), {"reasoning_budget": 0}),
     ({"reasoning_budget": 0}, ("write", "Reasoning budget", -1), {"reasoning_budget": None}),
     ({}, ("choose", "Thinking", "Off"), {"thinking": "off"}),
+    ({}, ("choose", "Reasoning effort", "High"), {"reasoning_effort": "high"}),
+    ({}, ("write", "Template variables", 'x=1; y="a;b"; z=some words'),
+     {"template_vars": {"x": 1, "y": "a;b", "z": "some words"}}),
+    ({"template_vars": {"x": 1}}, ("write", "Template variables", ""), {"template_vars": {}}),
+    ({"chat_template": "{{ messages }}"}, ("press", "Use the model’s own"), {"chat_template": ""}),
     ({}, ("choose", "Answer", "Pattern"), {"answer": Answer("regex")}),
     ({"answer": Answer("choice", "a")}, ("write", "Text of the answer", "a\nb"), {"answer": Answer("choice", "a\nb")}),
     ({"answer": Answer("choice", "a")}, ("choose", "Answer", "Tool call"), {"answer": CALL}),
@@ -172,7 +177,7 @@ CHOSEN = [
 def test_an_edit_of_a_setting_changes_it_alone(strategy, changes, step, chosen):
     panel, screen, said = strategy(**changes)
     panel.answer.show_tools(["search", "auto", "browse"])
-    panel.show_model(ModelInfo(name="m", reads_thinking=True))
+    panel.show_model(ModelInfo(name="m", reads_thinking=True, reads_effort=True))
     do, *words = step
     getattr(screen, do)(*words)
     assert said == [chosen]
@@ -183,6 +188,7 @@ def test_an_edit_of_a_setting_changes_it_alone(strategy, changes, step, chosen):
     [
         ({"strategy": "route-execute"}, "Synonyms", "search: look up\nno name here", "Line 2"),
         ({"strategy": "loop"}, "Approval rules", "search=perhaps", "perhaps"),
+        ({}, "Template variables", "x=1; y", "'y' is not NAME=VALUE"),
     ],
 )
 def test_a_text_that_cannot_be_read_is_marked_with_its_reason(strategy, changes, name, text, reason):
@@ -279,6 +285,21 @@ def test_thinking_that_cannot_be_chosen_says_why_and_is_shown_anyway(strategy, m
     assert picker.isEnabled() == (not why_not) and picker.currentText() == "Off"
     assert why_not in picker.toolTip() == picker.accessibleDescription() and said == []
     assert tuple(picker.itemData(place) for place in range(picker.count())) == get_args(Thinking)
+
+
+def test_the_effort_is_offered_where_the_template_has_a_variable_for_it_or_another_template_is_used(strategy):
+    panel, screen, _said = strategy(reasoning_effort="low")
+    for model, own, another in (
+        (ModelInfo(name="m", reads_effort=True), True, True),
+        (ModelInfo(name="m", reads_effort=False), False, True),
+        (ModelInfo(name="m", kind="remote", reads_effort=False), False, False),
+        (None, False, False),
+    ):
+        panel.show_model(model)
+        panel.show_options(options(reasoning_effort="low"))
+        assert screen.find("Reasoning effort").isEnabled() == own and screen.read("Reasoning effort") == "Low"
+        panel.show_options(options(reasoning_effort="low", chat_template="{{ messages }}"))
+        assert screen.find("Reasoning effort").isEnabled() == another
 
 
 # -- sampling ------------------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from glyphscope_gui.shared import MenuId, PageId
 from glyphscope_gui.template.page import last_answer, places_of
 from glyphscope_gui.template.presenter import proof_words
 from on_screen import drop
+from untrained_models import several_templates
 
 CALL = '<call tool="search">\n<arg name="query">\nAI news\n</arg>\n</call>'
 
@@ -283,3 +284,67 @@ def test_the_lint_of_a_template_without_errors_says_so(inspected, qtbot):
     qtbot.waitUntil(lambda: inspected.lint.found is not None)
     assert inspected.view.details.views.button("lint").text() == "Lint"
     assert [row[0] for row in cells(inspected.view.details.lint)] == ["note"]
+
+
+# -- variables, and the template of the next runs ----------------------------------------------------------------------
+
+SWITCH = (
+    "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}"
+    "{% if effort == 'high' %}[much]{% elif effort == 'low' %}[little]{% endif %}"
+)
+
+
+@pytest.fixture
+def switched(page, qtbot, tmp_path):
+    path = tmp_path / "switch.jinja"
+    path.write_text(SWITCH)
+    page.open(path)
+    qtbot.waitUntil(lambda: not page.is_busy)
+    return page
+
+
+def test_a_variable_is_set_by_its_row_and_left_out_by_it(switched):
+    table, project = switched.view.details.variables, switched.context.project
+    rows = cells(table)
+    assert [row[0] for row in rows] == ["effort", ""]
+    assert "[much]" in rows[0][2] and "a question" in rows[0][2]
+    for place, value in ((0, "high"), (1, "low")):
+        table.doubleClicked.emit(table.model().index(place, 0))
+        assert project.options.template_vars == {"effort": value}
+        assert switched.view.details.given.text() == f"effort={value}"
+        assert "in use" in cells(table)[place][1]
+    table.doubleClicked.emit(table.model().index(1, 0))
+    assert project.options.template_vars == {} and switched.view.details.given.text() == ""
+
+
+def test_variables_are_typed_and_a_typing_error_changes_nothing(switched):
+    field, project = switched.view.details.given, switched.context.project
+    field.setText('effort=high; more={"a": 1}')
+    field.editingFinished.emit()
+    assert project.options.template_vars == {"effort": "high", "more": {"a": 1}}
+    field.setText("effort")
+    field.editingFinished.emit()
+    assert "NAME=VALUE" in field.toolTip() and project.options.template_vars["effort"] == "high"
+
+
+def test_a_shown_template_is_used_and_the_models_own_again(switched):
+    view, project = switched.view, switched.context.project
+    assert view.use_link.isEnabled() and not view.own_link.isVisibleTo(view)
+    view.use_link.click()
+    assert project.options.chat_template == SWITCH and project.project().request.chat_template == SWITCH
+    assert not view.use_link.isEnabled() and view.own_link.isVisibleTo(view)
+    view.own_link.click()
+    assert project.options.chat_template == "" and view.use_link.isEnabled()
+
+
+@pytest.mark.slow
+def test_the_named_templates_of_a_file_can_be_shown_and_used(page, qtbot, llama_data, tmp_path):
+    page.open(several_templates(llama_data, tmp_path, SWITCH))
+    qtbot.waitUntil(lambda: not page.is_busy)
+    names = page.view.names
+    assert [names.itemData(index) for index in range(names.count())] == ["", "tool_use", "rag"]
+    names.activated.emit(names.findData("rag"))
+    qtbot.waitUntil(lambda: not page.is_busy)
+    assert page.found is not None and page.view.names.currentData() == "rag"
+    page.view.use_link.click()
+    assert page.context.project.options.chat_template.startswith("rag ")

@@ -255,7 +255,7 @@ def inspect(
         print_json(inspection)
     else:
         _print(Path(template).name, inspection)
-        if others := [each for each in source.others if each]:
+        if others := [each for each in source.names if each != name]:
             print_text(
                 f"The model has other chat templates: {listed(others, _MAX_NAMED)}. --name shows one of them."
             )

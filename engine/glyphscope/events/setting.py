@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
@@ -22,6 +23,8 @@ MAX_INTEGER = 2**53 - 1
 """The largest integer that every reader of a record reads exactly (RFC 8259, section 6)."""
 
 OFF = "off"
+_PAIRS = re.compile(r'(?:"(?:[^"\\]|\\.)*"|[^;])+')
+"""The parts of a text between `;`, which may also be in JSON's texts."""
 
 
 class Choice(NamedTuple):
@@ -129,7 +132,7 @@ def read_pairs(texts: Iterable[str]) -> dict[str, Any]:
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals or not name.strip():
-            raise ValueError(f"{text!r} is not NAME=VALUE")
+            raise ValueError(f"{text.strip()!r} is not NAME=VALUE")
         found[name.strip()] = json_or_text(value.strip())
     return found
 
@@ -139,10 +142,24 @@ def written_pairs(values: Mapping[str, Any]) -> list[str]:
     return [f"{name}={pair_value(value)}" for name, value in values.items()]
 
 
+def read_pairs_line(text: str) -> dict[str, Any]:
+    """The values in one text, with `;` between them. Raises ValueError."""
+    return read_pairs(each for each in _PAIRS.findall(text) if each.strip())
+
+
+def pairs_line(values: Mapping[str, Any]) -> str:
+    """The inverse of `read_pairs_line`."""
+    return "; ".join(written_pairs(values))
+
+
 def pair_value(value: Any) -> str:
     """A value as it is written after the name."""
-    plain = isinstance(value, str) and value == value.strip() and "\n" not in value
-    return value if plain and json_or_text(value) is value else json.dumps(value, ensure_ascii=False)
+    plain = isinstance(value, str) and value == value.strip() and not {"\n", ";", '"'} & {*value}
+    if plain and json_or_text(value) is value:
+        return str(value)
+    return json.dumps(value, ensure_ascii=False).replace(
+        ";", "\\u003b"
+    )  # only in texts, where it is an escape
 
 
 def settings_of(settings: type[msgspec.Struct]) -> dict[str, Field]:

@@ -145,7 +145,7 @@ class _Renderings:
         except PromptError as error:
             if isinstance(error.__cause__, ProcessLimitReached):
                 raise
-            return None, error.message
+            return None, str(error.__cause__ or error.message)
 
 
 def _variable(name: str, uses: Uses, renderings: _Renderings) -> TemplateVariable:

@@ -27,9 +27,9 @@ _MAX_LISTED, _MAX_NAME = 12, 60
 class TemplateSource(msgspec.Struct, frozen=True):
     """A chat template that is not compiled yet: `bos` and `eos` are the texts of its special tokens.
 
-    `ends` are the texts that end a generation in the template's vocabulary, if known; `where` is its place in errors.
-    `others` are the names of the model's other templates. `given` is a JSON object with the variables that a user sets,
-    `effort` the reasoning effort.
+    `ends` are the texts that end a generation in the template's vocabulary, if known; `where` is its place in
+    errors. `names` are those of all templates in the model's file, `name` is its own, if it was chosen by that.
+    `given` is a JSON object with the variables that a user sets, `effort` the reasoning effort.
     """
 
     source: str
@@ -37,7 +37,8 @@ class TemplateSource(msgspec.Struct, frozen=True):
     eos: str = ""
     ends: tuple[str, ...] = ()
     where: str = ""
-    others: tuple[str, ...] = ()
+    name: str = ""
+    names: tuple[str, ...] = ()
     given: str = "{}"
     effort: str = AUTO
 
@@ -79,8 +80,9 @@ class ModelTemplates(msgspec.Struct, frozen=True):
             )
         if not source:
             return None
-        others = tuple(each for each, text in self.sources.items() if each and text != source)
-        return TemplateSource(source, self.bos, self.eos, self.ends, self.where, others).under(chat)
+        names = tuple(each for each in self.sources if each)
+        own = name if name in self.sources else ""
+        return TemplateSource(source, self.bos, self.eos, self.ends, self.where, own, names).under(chat)
 
 
 def limited_work(

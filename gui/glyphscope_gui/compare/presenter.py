@@ -370,11 +370,8 @@ class ColumnsPresenter(ExperimentPresenter):
         """Show the settings that are the same in every column."""
         project, status = self._context.project, self._runs.model
         request, variants = self._basis.request, self.comparison.variants
-        same = {
-            name: values.pop()
-            for name in CHANGEABLE
-            if len(values := {value_of(variant, name, request) for variant in variants}) == 1
-        }
+        values = {name: [value_of(each, name, request) for each in variants] for name in CHANGEABLE}
+        same = {name: of[0] for name, of in values.items() if of and all(each == of[0] for each in of)}
         tools = len(project.tools.registry.allowed)
         words = [tr("%n tool(s) allowed", "", tools)]
         if "model" in same:

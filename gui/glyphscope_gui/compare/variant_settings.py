@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QComboBox, QSizePolicy, QWidget
 
-from glyphscope.events import Field, RunRequest, settings_of
+from glyphscope.events import Field, RunRequest, pairs_line, read_pairs_line, settings_of
 from glyphscope_gui.compare.variants import PICKED, Variant, changes_of, value_of
 from glyphscope_gui.run_settings.popup import SettingsPopup
 from glyphscope_gui.run_settings.sampling_settings import sampling_fields
@@ -23,7 +23,9 @@ from glyphscope_gui.shared.settings_grid import (
     FormRow,
     LinesSetting,
     SettingsGrid,
+    TextSetting,
     reset_of,
+    setting_row,
     translated,
 )
 
@@ -140,6 +142,13 @@ class VariantSettings(SettingsPopup):
                 ),
             ),
             **sampling_fields("temperature", "seed"),
+            "thinking": setting_row(settings_of(RunRequest)["thinking"]),
+            "reasoning_effort": setting_row(settings_of(RunRequest)["reasoning_effort"]),
+            "template_vars": FormRow(
+                tr("Template variables"),
+                TextSetting(read_pairs_line, pairs_line, tr("NAME=VALUE; NAME=VALUE")),
+                tr("Variables of the chat template; the Template page lists them"),
+            ),
             "system_prompt": FormRow(
                 tr("System prompt"),
                 LinesSetting(str, str, tr("none")),
@@ -152,7 +161,9 @@ class VariantSettings(SettingsPopup):
         for name, (title, field, tip) in rows.items():
             field.setObjectName(f"compareSetting_{name}")
             field.edited.connect(lambda value, name=name: self.changed.emit(name, value))
-            grid.add(title, field, tip, wide=isinstance(field, ChoiceSetting | LinesSetting))
+            grid.add(
+                title, field, tip, wide=field is self.model or isinstance(field, LinesSetting | TextSetting)
+            )
         self.column.addLayout(hbox((self.title, 1), self.reset_button))
         self.column.addWidget(grid)
         self.column.addStretch(1)

@@ -28,7 +28,10 @@ OWN = "own"
 PICKED = ("notation", "shape", "constraint", "strategy", "constrain_from")
 """The settings in the pickers of a column, in that order."""
 _SAMPLING = tuple(settings_of(Sampling))
-CHANGEABLE = ("model", *_SAMPLING, "max_tokens", "stop", "system_prompt", "prompt")
+CHANGEABLE = (
+    "model", *_SAMPLING, "max_tokens", "stop", "thinking", "reasoning_effort", "template_vars", "system_prompt",
+    "prompt",
+)  # fmt: skip
 """The settings that are the playground's until a column changes them, in the order of their words."""
 
 Variant: TypeAlias = Mapping[str, Any]

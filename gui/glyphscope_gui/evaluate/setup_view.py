@@ -73,6 +73,13 @@ class EvalAxes(QWidget):
                 box.clicked.connect(lambda _on=False: self.changed.emit())
                 flow.add(box)
                 self._boxes[name].append((value, box))
+            if field.setting.key == "template_var":
+                self.variables = named(LineEdit(), "evalVariables", visible(title))
+                self.variables.setPlaceholderText("NAME=VALUE, NAME=VALUE")
+                tip = tr("Each value is an arm, separated by commas; an arm has several with ; between them")
+                named(self.variables, tip=tip, description=tip)
+                self.variables.textEdited.connect(lambda _text: self.changed.emit())
+                flow.add(self.variables)
             grid.addWidget(label, row, 0, Qt.AlignmentFlag.AlignTop)
             grid.addWidget(flow, row, 1)
         grid.setRowStretch(len(OFFERED), 1)
@@ -82,13 +89,17 @@ class EvalAxes(QWidget):
 
     def values(self) -> dict[str, tuple[Any, ...]]:
         """Return the ticked values, by member of Matrix."""
-        return {
+        values = {
             name: tuple(value for value, box in boxes if box.isChecked())
             for name, boxes in self._boxes.items()
         }
+        values["template_vars"] += tuple(filter(None, map(str.strip, self.variables.text().split(","))))
+        return values
 
     def show_values(self, values: dict[str, tuple[Any, ...]]) -> None:
         """Tick exactly these values, without a signal; axes that are not named stay unchanged."""
+        if "template_vars" in values:
+            self.variables.setText(", ".join(filter(None, values["template_vars"])))
         for name, boxes in self._boxes.items():
             for value, box in boxes:
                 if name in values:

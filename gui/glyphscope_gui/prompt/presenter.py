@@ -83,8 +83,8 @@ class PromptPresenter(QObject):
         if self._context.record.started is not None:  # a record was opened meanwhile
             return
         if counted.prompt is not None and self._is_direct:
-            thinking = self._project.options.thinking
-            self.watch.show_next(counted.prompt, thinking, is_shown=self._dock.shows_prompt)
+            chat = self._project.options.chat
+            self.watch.show_next(counted.prompt, chat, is_shown=self._dock.shows_prompt)
         else:
             self._dock.show_messages()
 

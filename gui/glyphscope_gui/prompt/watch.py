@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 
 from PySide6.QtCore import QObject, Signal
 
-from glyphscope.events import PromptEvaluated, PromptRendered, Thinking
+from glyphscope.events import DEFAULT_CHAT, ChatOptions, PromptEvaluated, PromptRendered
 from glyphscope.prompting.changes import CacheLoss, Changes, advice, cache_loss, in_common, prompt_changes
 from glyphscope.prompting.costs import prompt_costs
 from glyphscope.runs import RunState
@@ -48,7 +48,7 @@ class _Job:
     evaluated: PromptEvaluated | None = None
     previous: PromptRendered | None = None
     read: PromptRendered | None = None
-    thinking: Thinking = "auto"
+    chat: ChatOptions = DEFAULT_CHAT
 
 
 class PromptWatch(QObject):
@@ -69,7 +69,7 @@ class PromptWatch(QObject):
         self._read: PromptRendered | None = None
         """The last prompt that the model evaluated; None if its cache is empty."""
         self._job: _Job | None = None
-        self._thinking: Thinking = "auto"
+        self._chat: ChatOptions = DEFAULT_CHAT
 
     def show_run(self, shown: ShownRun) -> None:
         """Take what is new in a run of the playground."""
@@ -80,7 +80,7 @@ class PromptWatch(QObject):
             self._run, self._place, self._taken = run, 0, (None, None)
             if shown.kind == "run":
                 self._previous, self._last = self._last or self._previous, {}
-                self._thinking = run.started.request.thinking
+                self._chat = run.started.request.chat
         for index in range(self._place, len(run.stages)):
             if index != self._place:
                 self._place, self._taken = index, (None, None)
@@ -106,18 +106,18 @@ class PromptWatch(QObject):
         self._read = self._job = None
 
     def show_next(
-        self, prompt: PromptRendered, thinking: Thinking = "auto", *, is_shown: bool = True
+        self, prompt: PromptRendered, chat: ChatOptions = DEFAULT_CHAT, *, is_shown: bool = True
     ) -> None:
         """Show the prompt of the next run; the last sent prompt stays shown while it is the same, and is shown again
         unless it still is (`is_shown`).
 
-        The text alone is not enough: with an endpoint's template, it is the same for all states of `thinking`.
+        The text alone is not enough: with an endpoint's template, it is the same for all options `chat`.
         """
         job = self._job
         if (
             job is not None
             and job.origin == "run"
-            and (job.prompt.text, job.prompt.plain, job.thinking) == (prompt.text, prompt.plain, thinking)
+            and (job.prompt.text, job.prompt.plain, job.chat) == (prompt.text, prompt.plain, chat)
         ):
             if not is_shown:
                 self._start(job)
@@ -131,7 +131,7 @@ class PromptWatch(QObject):
             return
         previous, read = self._previous.get(event.stage), self._read
         self._last[event.stage] = self._read = event
-        self._start(_Job(event, "run", None, previous, read, self._thinking))
+        self._start(_Job(event, "run", None, previous, read, self._chat))
 
     def _evaluated(self, event: PromptEvaluated) -> None:
         job = self._job

@@ -28,6 +28,8 @@ from glyphscope.events import (
     RouterSettings,
     RunRequest,
     default_order,
+    pairs_line,
+    read_pairs_line,
     settings_of,
 )
 from glyphscope.prompting.strategies import strategy_preset
@@ -39,9 +41,9 @@ from glyphscope.tools.approval import ApprovalError, parse_approvals
 from glyphscope_gui.run_settings.popup import SettingsPopup
 from glyphscope_gui.shared.card import section_label
 from glyphscope_gui.shared.dialogs import ask_for_file
-from glyphscope_gui.shared.labels import PlainLabel, named, push_button
+from glyphscope_gui.shared.labels import PlainLabel, link, named, push_button
 from glyphscope_gui.shared.language import in_language, tr
-from glyphscope_gui.shared.layouts import hbox, vbox
+from glyphscope_gui.shared.layouts import hbox, holder, vbox
 from glyphscope_gui.shared.run_words import STRATEGIES
 from glyphscope_gui.shared.settings_grid import (
     ChoiceSetting,
@@ -324,8 +326,10 @@ _EXAMPLES: dict[AnswerKind, str] = {
     "lark": 'start: "a" | "b"',
 }
 """An example of the text of each answer."""
-_THINKING = settings_of(RunRequest)["thinking"]
-_CONTROL_TEXTS = settings_of(RunRequest)["control_texts"]
+_THINKING, _EFFORT, _VARIABLES, _CONTROL_TEXTS = (
+    settings_of(RunRequest)[name]
+    for name in ("thinking", "reasoning_effort", "template_vars", "control_texts")
+)
 
 
 class StrategySettings(SettingsPopup):
@@ -335,6 +339,7 @@ class StrategySettings(SettingsPopup):
         self.loop = LoopForm()
         self.router = RouterForm()
         self.answer = AnswerForm()
+        self._model: ModelInfo | None = None
         self._make_fields()
         self._lay_out()
         self.show_model(None)
@@ -343,6 +348,9 @@ class StrategySettings(SettingsPopup):
         self.answer.chosen.connect(lambda changes: self._change(**changes))
         self.thinking.edited.connect(lambda value: self._change(thinking=value))
         self.control_texts.edited.connect(lambda value: self._change(control_texts=value))
+        self.effort.edited.connect(lambda value: self._change(reasoning_effort=value))
+        self.variables.edited.connect(lambda values: self._change(template_vars=values))
+        self.own_link.clicked.connect(lambda: self._change(chat_template=""))
         self.repair.chosen.connect(lambda settings: self._change(repair=settings))
         self.dispatch.edited.connect(lambda value: self._change(dispatch=value))
         self.approvals.edited.connect(self._approve)
@@ -358,6 +366,10 @@ class StrategySettings(SettingsPopup):
         self.router.show_settings(options.router)
         self.thinking.show_value(options.thinking)
         self.control_texts.show_value(options.control_texts)
+        self.effort.show_value(options.reasoning_effort)
+        self.variables.show_value(options.template_vars)
+        self.chosen.setVisible(bool(options.chat_template))
+        self._show_switches()
         self.answer.show_options(options)
         self.repair.show_settings(options.repair)
         self.dispatch.show_value(options.dispatch)
@@ -367,16 +379,31 @@ class StrategySettings(SettingsPopup):
     def field_of(self, name: str) -> QWidget | None:
         part, _, inner = name.rpartition(".")
         forms = {"loop": self.loop, "router": self.router, "repair": self.repair}
-        named_here = {"control_texts": self.control_texts, **self.answer.fields}
+        named_here = {
+            "control_texts": self.control_texts,
+            "template_vars": self.variables,
+            **self.answer.fields,
+        }
         field = forms[part].fields.get(inner) if part else named_here.get(name)
         return None if isinstance(field, LinesSetting | TextSetting) else field
 
     def show_model(self, model: ModelInfo | None) -> None:
         """Show the options that the open model supports; None while none is open."""
-        why_not = _no_thinking_words(model)
-        tip = " ".join(filter(None, (setting_tip(_THINKING), why_not)))
-        self.thinking.setEnabled(not why_not)
-        named(self.thinking, description=tip, tip=tip)
+        self._model = model
+        self._show_switches()
+
+    def _show_switches(self) -> None:
+        """Enable what the template can be set to; one that was chosen for the project is not known before a run."""
+        model = self._model
+        chosen = bool(self._options.chat_template) and (model is None or model.kind != "remote")
+        for field, setting, reads in (
+            (self.thinking, _THINKING, None if model is None else model.reads_thinking),
+            (self.effort, _EFFORT, None if model is None else model.reads_effort),
+        ):
+            why_not = _no_switch_words(model, None if chosen else reads, chosen=chosen)
+            tip = " ".join(filter(None, (setting_tip(setting), why_not)))
+            field.setEnabled(not why_not)
+            named(field, description=tip, tip=tip)
 
     def show_below(self, anchor: QWidget) -> None:
         """Show it below the button; a text that was invalid when it closed is reset."""
@@ -386,6 +413,11 @@ class StrategySettings(SettingsPopup):
     def _make_fields(self) -> None:
         self.thinking = named(setting_field(_THINKING), "thinkingPicker")
         self.control_texts = named(setting_field(_CONTROL_TEXTS), "controlTextsPicker")
+        self.effort = named(setting_field(_EFFORT), "effortPicker")
+        self.variables = TextSetting(read_pairs_line, pairs_line, tr("NAME=VALUE; NAME=VALUE"))
+        self.own_link = link(tr("Use the model’s own"), tr("Use the template in the model’s file"))
+        words = PlainLabel(tr("Another template than the model’s own is used."), role="muted")
+        self.chosen = holder(hbox((words, 1), self.own_link))
         self.repair = StructForm(RepairSettings(), 2)
         self.repair.add_settings()
         self.attempts, self.extract = self.repair.field("attempts"), self.repair.field("extract")
@@ -396,7 +428,10 @@ class StrategySettings(SettingsPopup):
     def _lay_out(self) -> None:
         template = SettingsGrid(2)
         template.add_setting(_THINKING, self.thinking)
+        template.add_setting(_EFFORT, self.effort)
         template.add_setting(_CONTROL_TEXTS, self.control_texts)
+        tip = tr("The Template page lists those of the chat template, with what they change")
+        template.add(in_language(_VARIABLES.setting.title), self.variables, tip, wide=True)
         calls = SettingsGrid(2)
         calls.add(
             tr("Approval rules"),
@@ -413,7 +448,7 @@ class StrategySettings(SettingsPopup):
             self.about,
             self.loop_box,
             self.router_box,
-            _section(tr("Chat template"), template),
+            _section(tr("Chat template"), self.chosen, template),
             _section(tr("Answer"), self.answer),
             _section(tr("Answer without a call"), self.repair.grid),
             _section(tr("Calls"), self.dispatch, calls),
@@ -433,19 +468,21 @@ def _section(title: str, *widgets: QWidget) -> QWidget:
     return box
 
 
-def _no_thinking_words(model: ModelInfo | None) -> str:
-    """Why the open model's thinking cannot be switched; empty if it can, or if only an endpoint knows."""
+def _no_switch_words(model: ModelInfo | None, reads: bool | None, *, chosen: bool) -> str:
+    """Why the open model's template has no such setting, by what it `reads`; empty if it has, or if only an endpoint or
+    another template, which was `chosen`, decides.
+    """
     if model is None:
         return tr("No model is loaded yet.")
     if model.kind == "recorded":
         return tr("A recorded model only replays its output.")
-    if model.reads_thinking or (model.reads_thinking is None and model.kind == "remote"):
+    if reads or (reads is None and (chosen or model.kind == "remote")):
         return ""
     if model.kind == "remote":
         return tr("This endpoint has no such parameter.")
     if not model.has_chat_template:
         return tr("This model has no chat template.")
-    if model.reads_thinking is None:
+    if reads is None:
         return tr("This model’s chat template cannot be read.")
     return tr("This model’s chat template has no such switch.")
 

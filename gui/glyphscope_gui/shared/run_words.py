@@ -23,6 +23,7 @@ from glyphscope.events import (
     Sampling,
     TokenStep,
     choices,
+    pairs_line,
     settings_of,
 )
 from glyphscope.models.opening import embedded_path
@@ -58,6 +59,9 @@ def value_words(name: str, value: Any) -> str:
         case "system_prompt":
             text = excerpt(value, MAX_TEXT)
             return tr("system prompt “{text}”", text=text) if value.strip() else tr("no system prompt")
+        case "template_vars":
+            given = value if isinstance(value, str) else pairs_line(value)
+            return excerpt(given, MAX_TEXT) if given else tr("no variables")
         case "prompt":
             return tr("“{text}”", text=excerpt(value, MAX_TEXT))
         case "constraint" if value == "endpoint":

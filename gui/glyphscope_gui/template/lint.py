@@ -70,21 +70,21 @@ class LintPresenter(QObject):
         self.pairs: tuple[ConversationPair, ...] = ()
         self._view = view
         self._path: Path | None = None
-        self._other = ""
+        self._name = self._other = ""
         self._background = Background(self)
         view.compare_link.clicked.connect(self._ask_for_other)
         for table, show in ((view.details.lint, self._show_fault), (view.details.compared, self._show_pair)):
             table.clicked.connect(show)
             table.selectionModel().currentRowChanged.connect(show)
 
-    def inspect(self, path: Path | None) -> None:
-        """Look for the errors of another template; None clears the tables."""
-        self._path, self.found, self.pairs = path, None, ()
+    def inspect(self, path: Path | None, name: str = "") -> None:
+        """Look for the errors of another template, of several in a file that of this `name`; None clears the tables."""
+        self._path, self._name, self.found, self.pairs = path, name, None, ()
         self._view.details.views.button("lint").setText(tr("Lint"))
         self._fill(self._view.details.lint, [])
         self._fill(self._view.details.compared, _one_row(tr("Choose another template with Compare…")))
         if path is not None:
-            self._background.start("lint", partial(_lint, path), self._linted, self._failed)
+            self._background.start("lint", partial(_lint, path, name), self._linted, self._failed)
 
     def compare(self, other: Path) -> None:
         """Compare the inspected template with that of another file."""
@@ -93,7 +93,7 @@ class LintPresenter(QObject):
         self._other = other.name
         self._view.details.show_view("compared")
         self._fill(self._view.details.compared, _one_row(tr("Rendering both templates…")))
-        work = partial(_compare, self._path, other)
+        work = partial(_compare, self._path, self._name, other)
         self._background.start("compare", work, self._compared, self._not_compared)
 
     def _ask_for_other(self) -> None:
@@ -145,9 +145,9 @@ def _one_row(words: str) -> list[Row]:
     return [(TextCell(words), TextCell(""), TextCell(""))]
 
 
-def _lint(path: Path) -> TemplateLint:
-    return lint_template(open_template(path))
+def _lint(path: Path, name: str) -> TemplateLint:
+    return lint_template(open_template(path, name))
 
 
-def _compare(path: Path, other: Path) -> tuple[ConversationPair, ...]:
-    return compare_templates(open_template(path), open_template(other))
+def _compare(path: Path, name: str, other: Path) -> tuple[ConversationPair, ...]:
+    return compare_templates(open_template(path, name), open_template(other))

@@ -19,7 +19,7 @@ from glyphscope.base.shorten import listed
 from glyphscope.base.structs import ready
 from glyphscope.base.tokens import token_text
 from glyphscope.base.visible import visible
-from glyphscope.events import TokenStep
+from glyphscope.events import TokenStep, pairs_line, read_pairs_line
 from glyphscope.registry import ToolRegistry
 from glyphscope.runs import RunState
 from glyphscope.turns import TurnForm
@@ -27,12 +27,14 @@ from glyphscope.turns.pairs import Pair
 from glyphscope.turns.readers import Departed, Reading, departed, readings
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.card import Card
+from glyphscope_gui.shared.fields import choice_box, field_label
 from glyphscope_gui.shared.file_drops import TakesFiles
 from glyphscope_gui.shared.labels import ElidedLabel, PlainLabel, link, named, push_button, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, FollowsSize, hbox, holder, splitter, stack, vbox
 from glyphscope_gui.shared.plain_dialog import PlainDialog, Standard
 from glyphscope_gui.shared.segmented import Segmented
+from glyphscope_gui.shared.settings_grid import TextSetting
 from glyphscope_gui.shared.text_edits import WrappingEdit
 from glyphscope_gui.shared.verdict import Pill
 from glyphscope_gui.template.marked_text import MarkedText
@@ -46,6 +48,7 @@ from glyphscope_gui.template.tables import (
     SLOTS,
     THINKING,
     VALUES,
+    VARIABLES,
     Row,
     RowsTable,
     TextCell,
@@ -127,6 +130,11 @@ DETAILS = (
     ("thinking", tr("Thinking"), tr("End of the prompt with thinking on, off and not set")),
     ("history", tr("Kept"), tr("Parts of a conversation that the template keeps and drops")),
     ("notes", tr("Notes"), tr("Warnings, and the corrections that apply, with their reasons")),
+    (
+        "variables",
+        tr("Variables"),
+        tr("Variables that can be set, each value with what it changes in a prompt"),
+    ),
     ("values", tr("Values"), tr("Values of arguments that survive a round trip")),
     ("lint", tr("Lint"), tr("Errors that conversations of every shape show")),
     ("compared", tr("Compared"), tr("Conversations of every shape, as this template and another write them")),
@@ -141,9 +149,23 @@ class Details(Card):
         self.history = RowsTable(HISTORY, tr("Kept and dropped parts"))
         self.notes = RowsTable(NOTES, tr("Warnings and corrections"))
         self.values = RowsTable(VALUES, tr("Round trip of values"))
+        self.variables = named(
+            RowsTable(VARIABLES, tr("Variables of the template"), "templateVariables"),
+            tip=tr("Double-click or Enter sets a value for the next runs, and again leaves it out"),
+        )
+        self.given = named(TextSetting(read_pairs_line, pairs_line, tr("none")), "templateGiven")
+        named(
+            self.given,
+            words=tr("Variables in use"),
+            tip=tr("NAME=VALUE; NAME=VALUE: JSON, or text as values"),
+        )
+        given = hbox(field_label(tr("In use:"), self.given, "muted"), (self.given, 1), margins=(PAD - 5, 2))
+        variables = holder(vbox((self.variables, 1), given, spacing=2))
         self.lint = RowsTable(LINT, tr("Errors of the template"))
         self.compared = RowsTable(COMPARED, tr("Comparison of two templates"))
-        self.stack = stack(self.thinking, self.history, self.notes, self.values, self.lint, self.compared)
+        self.stack = stack(
+            self.thinking, self.history, self.notes, variables, self.values, self.lint, self.compared
+        )
         self.views = named(Segmented(DETAILS, small=True), words=tr("Details of the template"))
         super().__init__(tr("Thinking"), self.stack, actions=(self.views,), padded=False, parent=parent)
         self.views.chosen.connect(self.show_view)
@@ -176,6 +198,12 @@ class TemplatePage(FollowsSize, TakesFiles, QWidget):
         self.open_link = link(tr("Open…"), tip, self, name="openTemplateButton")
         tip = tr("Show the template of the open model")
         self.model_link = link(tr("From the model"), tip, self, name="modelTemplateButton")
+        tip = tr("Use this template in runs instead of the model’s own")
+        self.use_link = link(tr("Use this template"), tip, self, name="useTemplateButton")
+        tip = tr("Runs use another template: return to the one that the model uses")
+        self.own_link = link(tr("Use the model’s own"), tip, self, name="ownTemplateButton")
+        self.names = choice_box(self, "templateNames", tr("Template in the file"), least=8)
+        self.names.setToolTip(tr("The file has several templates"))
         self.prove_link = link(
             tr("Test again"), tr("Render 1,000 random turns with the template and parse them again"), self
         )
@@ -205,6 +233,7 @@ class TemplatePage(FollowsSize, TakesFiles, QWidget):
         self.stack.setCurrentWidget(self.empty)
         self.pill.set_words("", "open")
         self.prove_link.setEnabled(False)
+        self.use_link.setEnabled(False)
         self.compare_link.setEnabled(False)
 
     def show_error(self, error: BaseException) -> None:
@@ -231,8 +260,11 @@ class TemplatePage(FollowsSize, TakesFiles, QWidget):
         top = hbox(
             (self.source, 1),
             self.pill,
+            self.names,
             self.open_link,
             self.model_link,
+            self.use_link,
+            self.own_link,
             self.prove_link,
             self.compare_link,
             self.readers_button,

@@ -13,6 +13,7 @@ from PySide6.QtGui import QAction
 
 from glyphscope.base.shorten import capitalised
 from glyphscope.models.inspection import Inspection, inspect_template, with_proof
+from glyphscope.models.templates import TemplateSource
 from glyphscope.models.turn_forms import open_template
 from glyphscope.turns.slots import PROMPT_PARTS, Slot
 from glyphscope_gui.context import AppContext, FilePlace, Page, Place
@@ -21,6 +22,7 @@ from glyphscope_gui.shared.dialogs import ask_for_file
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.page_ids import MenuId, PageId
 from glyphscope_gui.shared.run_words import model_name
+from glyphscope_gui.template.choice import TemplateChoice
 from glyphscope_gui.template.lint import TEMPLATE_FILES, LintPresenter
 from glyphscope_gui.template.page import ReadersDialog, TemplatePage, last_answer
 from glyphscope_gui.template.tables import Row, TextCell, on_one_line
@@ -162,10 +164,13 @@ def proof_words(found: Inspection) -> tuple[str, str, str]:
 
 
 class _Source(NamedTuple):
-    """The inspected template, and the vocabulary whose tokens show its markers."""
+    """The inspected template, of several in a model's file that of this `name`, or Jinja instead of it; and the
+    vocabulary whose tokens show its markers.
+    """
 
     path: Path
     vocabulary: Path | None
+    name: str = ""
 
 
 class TemplatePresenter(Page):
@@ -193,6 +198,10 @@ class TemplatePresenter(Page):
         """The markers that the pair shows marked."""
         self._background = Background(self)
         self.lint = LintPresenter(self.view, self)
+        self.choice = TemplateChoice(self.view, context.project, self)
+        self.choice.nameChosen.connect(self._choose_name)
+        self._name: str | None = None
+        """The name of the template that the user chose, of several in a file; None for the one in use."""
         self.readers_action = QAction(tr("Parse an &answer…"), self)
         self.readers_action.setObjectName("readersAction")
         self.readers_action.setToolTip(
@@ -215,12 +224,12 @@ class TemplatePresenter(Page):
 
     def open(self, path: Path, vocabulary: Path | None = None) -> None:
         """Inspect the template of that file, whatever model is open; `vocabulary` is a GGUF to use instead."""
-        self._file, self._vocabulary = path, vocabulary
+        self._file, self._vocabulary, self._name = path, vocabulary, None
         self.refresh()
 
     def follow_model(self) -> None:
-        """Inspect the template of the open model, now and whenever another is opened."""
-        self._file = None
+        """Inspect the template in use with the open model, now and whenever another is opened or chosen."""
+        self._file = self._name = None
         self.refresh()
 
     def refresh(self) -> None:
@@ -255,6 +264,7 @@ class TemplatePresenter(Page):
         self.readers_action.triggered.connect(self.ask_readers)
         self.context.navigator.shown.connect(self._page_shown)
         self.context.runs.modelStatusChanged.connect(self._model_changed)
+        self.context.project.optionsChanged.connect(self._model_changed)
 
     def _page_shown(self, page: PageId) -> None:
         if page is self.id:
@@ -274,21 +284,29 @@ class TemplatePresenter(Page):
         info = self.context.runs.model.info
         model = Path(info.path) if info is not None and info.kind == "llama.cpp" and info.path else None
         if self._file is None:
-            return None if model is None else _Source(model, model)
+            name = self.context.project.options.chat_template if self._name is None else self._name
+            return None if model is None else _Source(model, model, name)
         own = self._file if self._file.suffix.lower() == ".gguf" else None
-        return _Source(self._file, self._vocabulary or own or model)
+        return _Source(self._file, self._vocabulary or own or model, self._name or "")
+
+    def _choose_name(self, name: str) -> None:
+        self._name = name
+        self.refresh()
 
     def _inspect(self, source: _Source) -> None:
         self.found = self._unproved = None
-        self.lint.inspect(source.path)
+        self.lint.inspect(source.path, source.name)
         self._show_source(source)
         self.view.show_words(tr("Rendering the template…"))
         work = partial(_look, source)
         self._background.start("look", work, partial(self._looked, source), self.view.show_error)
 
-    def _looked(self, source: _Source, found: Inspection) -> None:
+    def _looked(self, source: _Source, looked: tuple[Inspection, TemplateSource]) -> None:
         if source == self._source:
-            self._unproved = found
+            self._unproved, template = looked
+            found = self._unproved
+            name = None if self._file is not None or "{" in source.name else source.name
+            self.choice.show_template(template, found.variables, name=name)
             self._show(found)
             self._prove(TURNS)
 
@@ -331,12 +349,16 @@ class TemplatePresenter(Page):
 
     def _show_source(self, source: _Source) -> None:
         name, quantisation = model_name(str(source.path))
-        self.view.source.setText(source.path.name if self._file else f"{name} {quantisation}".strip())
+        shown = source.path.name if self._file else f"{name} {quantisation}".strip()
+        if "{" in source.name:
+            shown = tr("{model}, with another template", model=shown)
+        self.view.source.setText(shown)
         self.view.model_link.setEnabled(self._file is not None)
 
     def _show_nothing(self) -> None:
         self.found = self._unproved = None
         self.lint.inspect(None)
+        self.choice.show_template(None, name=None)
         opening = self.context.runs.model.phase == "opening"
         self.view.source.setText("")
         self.view.model_link.setEnabled(False)
@@ -364,9 +386,10 @@ class TemplatePresenter(Page):
         self.view.pair.show_pair(pair, self._pair + 1 if pairs else 0, len(pairs), self._markers)
 
 
-def _look(source: _Source) -> Inspection:
-    return inspect_template(open_template(source.path), source.vocabulary)
+def _look(source: _Source) -> tuple[Inspection, TemplateSource]:
+    template = open_template(source.path, source.name)
+    return inspect_template(template, source.vocabulary), template
 
 
 def _prove(source: _Source, found: Inspection, turns: int) -> Inspection:
-    return with_proof(found, open_template(source.path), turns)
+    return with_proof(found, open_template(source.path, source.name), turns)

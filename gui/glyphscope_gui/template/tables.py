@@ -98,6 +98,11 @@ COMPARED = (
     TextColumn(tr("Result"), tr("Whether both templates write the same text"), 0, "pill"),
     TextColumn(tr("First difference"), tr("The line and column where the renderings begin to differ"), 1),
 )
+VARIABLES = (
+    TextColumn(tr("Variable"), tr("A name that the template reads and that only a user sets")),
+    TextColumn(tr("Value"), tr("A value that the template knows, or a sample of its type"), 2, "text"),
+    TextColumn(tr("Change"), tr("The first difference in a prompt, and the conversation"), 4, "text"),
+)
 VALUES = (
     TextColumn(tr("Kind of value"), tr("Rendered as an argument and parsed again"), 1),
     TextColumn(tr("Round trip"), tr("Whether the parsed value is identical"), 0, "pill"),

@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal, TypeAlias, cast
 
 import msgspec
 
+from glyphscope.base.errors import GlyphscopeError
 from glyphscope.evals.matrix.profiles import profiles
 from glyphscope.events import (
     AUTO,
@@ -29,6 +30,7 @@ from glyphscope.events import (
     Strategy,
     Thinking,
     default_order,
+    read_pairs_line,
     settings_of,
 )
 from glyphscope.models.remote import is_address, replicas_of
@@ -186,6 +188,14 @@ def baseline_place(name: str, value: Any) -> float:
         return value
     order = axis_of(name).baseline
     return order.index(value) if value in order else len(order)
+
+
+def variables_of(template_vars: str) -> dict[str, Any]:
+    """The template variables of an arm. Raises GlyphscopeError."""
+    try:
+        return read_pairs_line(template_vars)
+    except ValueError as error:
+        raise GlyphscopeError(f"{error}.", where="template_var", hint="Write NAME=VALUE.") from None
 
 
 def varied(arms: Sequence[Arm]) -> list[str]:

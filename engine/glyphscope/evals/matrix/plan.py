@@ -19,7 +19,7 @@ import msgspec
 
 from glyphscope.base.errors import GlyphscopeError
 from glyphscope.base.structs import ready
-from glyphscope.evals.matrix.arms import AXES, Arm, first_value, values_of
+from glyphscope.evals.matrix.arms import AXES, Arm, first_value, values_of, variables_of
 from glyphscope.evals.matrix.notes import in_different_shapes
 from glyphscope.evals.matrix.profiles import profile
 from glyphscope.evals.suites.reading import encode_suite, load_suite
@@ -289,6 +289,8 @@ def plan_of(matrix: Matrix) -> Plan:
             raise GlyphscopeError(f"An evaluation needs a {name}.", where="eval")
     for each in matrix.profiles:
         profile(each)
+    for each in matrix.template_vars:
+        variables_of(each)
     if matrix.sequences > 1:
         for name in matrix.models:
             require_sequences(name)

@@ -15,7 +15,7 @@ from glyphscope.base.errors import GlyphscopeError
 from glyphscope.base.figures import duration
 from glyphscope.base.shorten import shorten
 from glyphscope.base.structs import ready
-from glyphscope.evals.matrix.arms import Arm
+from glyphscope.evals.matrix.arms import Arm, variables_of
 from glyphscope.evals.scoring.matching import has_all
 from glyphscope.evals.suites.suite import Scenario, ScriptedResult, Suite, answer_of
 from glyphscope.events import (
@@ -24,7 +24,6 @@ from glyphscope.events import (
     Sampling,
     ToolContent,
     notation_members,
-    read_pairs,
     under_constraint,
 )
 from glyphscope.registry import Tool, ToolRegistry, parse_document
@@ -101,20 +100,12 @@ def _members_of(settings: Mapping[str, Any]) -> dict[str, Any]:
     """The settings that are members of a request. A model's own notation defines its shape."""
     members = {name: value for name, value in settings.items() if name in _MEMBERS}
     if isinstance(given := members.get("template_vars"), str):
-        members["template_vars"] = _variables(given)
+        members["template_vars"] = variables_of(given)
     if (notation := settings.get("notation")) is not None:
         members |= notation_members(notation)
     if notation == "native":
         members.pop("shape", None)
     return members
-
-
-def _variables(given: str) -> dict[str, Any]:
-    """The variables of an arm's text. Raises GlyphscopeError."""
-    try:
-        return read_pairs(each for each in given.split(";") if each.strip())
-    except ValueError as error:
-        raise GlyphscopeError(f"{error}.", where="template_var", hint="Write NAME=VALUE.") from None
 
 
 def _of_arm(arm: Arm, suite: Suite) -> dict[str, Any]:
