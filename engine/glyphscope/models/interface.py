@@ -11,7 +11,9 @@ import msgspec
 
 from glyphscope.base.errors import ModelError
 from glyphscope.events import (
+    CALL,
     DEFAULT_CHAT,
+    Answer,
     ChatOptions,
     ConstraintKind,
     EvidenceKind,
@@ -29,10 +31,11 @@ class GenerateRequest(msgspec.Struct, frozen=True, kw_only=True):
     """One generation. `grammar` is Lark for the constraint `mask`, and GBNF for `gbnf` and `endpoint`.
 
     `messages` and `tools` (in OpenAI's form) are the source of `prompt`, with `chat`; the rendered prompt ends with
-    `begun`, the beginning of the answer. Endpoints receive these, because they apply their own template; other models
-    read only `prompt`. `schema` is the constraint as JSON Schema, for endpoints that take no grammar; None if it cannot
-    be expressed. `evidence` selects the tokens whose `alternatives` are reported. `build_ms` is the time of writing the
-    grammar, 0 if it was cached; it is only passed on. `repeatable` is the request's (`RunRequest`).
+    `begun`, the beginning of the answer. Endpoints receive these, because they apply their own template; other
+    models read only `prompt`. `answer` is the whole answer if it is not a call, for endpoints with a field for it.
+    `schema` is the constraint as JSON Schema, for endpoints that take no grammar; None if it cannot be expressed.
+    `evidence` selects the tokens whose `alternatives` are reported. `build_ms` is the time of writing the grammar,
+    0 if it was cached; it is only passed on. `repeatable` is the request's (`RunRequest`).
     The tokens of the prefix `written` come as the first step; `max_tokens` counts the tokens after it.
     With `triggers`, a GBNF grammar applies from the first of these texts in the answer on, which begins with it.
     `stop` are strings that end the answer: endpoints receive them, otherwise the reader of the tokens looks for them.
@@ -49,6 +52,7 @@ class GenerateRequest(msgspec.Struct, frozen=True, kw_only=True):
     grammar: str | None = None
     triggers: tuple[str, ...] = ()
     schema: dict[str, Any] | None = None
+    answer: Answer = CALL
     messages: tuple[Message, ...] = ()
     tools: tuple[dict[str, Any], ...] = ()
     tool_choice: str = "required"

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from glyphscope.base.errors import ModelError, find_named
+from glyphscope.events import AnswerKind
 
-GrammarField: TypeAlias = Literal["", "grammar", "structured_outputs", "guided", "ebnf"]
 SchemaField: TypeAlias = Literal["json_schema", "json_object"]
 Prefill: TypeAlias = Literal["", "message", "continue"]
 
@@ -20,22 +20,28 @@ TEMPLATE_FIELD = "chat_template_kwargs"
 """The field for the variables of an endpoint's template; vLLM, SGLang and llama-server have it."""
 
 
+RESPONSE_FORMAT = "response_format"
+"""OpenAI's field for a JSON Schema."""
+
+
 class Dialect(NamedTuple):
     """A server's fields. `sampling` maps Glyphscope's names to the server's; it supports no others.
 
-    `grammar` is the field for GBNF, empty if there is none; `schema` the form of `response_format`. `prefill` is the
-    form of an answer with a prefix: a last message, possibly with fields that request its continuation. `counting` are
-    fields that make every chunk report the counts so far. `tokenize` is the path of its tokenizer. `figures`: it can
-    return log-probabilities and still write the whole text. `template_fields`: it may accept `chat_template_kwargs`;
-    otherwise it is known to reject or ignore them. `effort` is the place of the reasoning effort: OpenAI's field, or
-    among the variables of the template. `names_tool`: a `tool_choice` may name the tool; otherwise only that
-    tool is sent, and a call is required. `few_stops`: it accepts only four stop strings. `keeping_stop` are fields that
-    make it send the stop string that it found, so that the end is known.
+    `grammar` is the field for GBNF, empty if there is none; `answers` has the fields for answers that are not
+    calls, by their kinds. A field within another is written with a dot. `schema` is the form of `response_format`.
+    `prefill` is the form of an answer with a prefix: a last message, possibly with fields that request its
+    continuation. `counting` are fields that make every chunk report the counts so far. `tokenize` is the path of
+    its tokenizer. `figures`: it can return log-probabilities and still write the whole text. `template_fields`: it
+    may accept `chat_template_kwargs`; otherwise it is known to reject or ignore them. `effort` is the place of the
+    reasoning effort: OpenAI's field, or among the variables of the template. `names_tool`: a `tool_choice` may name
+    the tool; otherwise only that tool is sent, and a call is required. `few_stops`: it accepts only four stop
+    strings. `keeping_stop` are fields that make it send the stop string that it found, so that the end is known.
     """
 
     name: str
     title: str
-    grammar: GrammarField = ""
+    grammar: str = ""
+    answers: Mapping[AnswerKind, str] = {}
     schema: SchemaField = "json_schema"
     prefill: Prefill = ""
     sampling: Mapping[str, str] = {}
@@ -58,25 +64,33 @@ _VLLM = _LLAMA | {"repeat_penalty": "repetition_penalty"}
 _EVERY_CHUNK = {"stream_options": {"include_usage": True, "continuous_usage_stats": True}}
 
 LLAMA_SERVER = Dialect(
-    "llama-server", "llama-server", "grammar", prefill="message", tokenize="/tokenize",
+    "llama-server", "llama-server", "grammar", {"schema": "json_schema"}, prefill="message", tokenize="/tokenize",
     sampling=_LLAMA | {"repeat_last_n": "repeat_last_n"},
     counting={"stream_options": {"include_usage": True}, "timings_per_token": True},
     effort="template", names_tool=False,  # it silently treats the object as "auto": ggml-org/llama.cpp issue 26535
 )  # fmt: skip
 LLAMA_CPP_PYTHON = Dialect(
-    "llama-cpp-python", "llama_cpp.server", "grammar", "json_object", sampling=_LLAMA,
+    "llama-cpp-python", "llama_cpp.server", "grammar", schema="json_object", sampling=_LLAMA,
     counting={}, tokenize="/extras/tokenize/count",
     figures=False,  # with them it omits every token that is part of a character (0.3.36: `Llama._create_completion`)
     template_fields=False, effort="",
 )  # fmt: skip
 VLLM = Dialect(
-    "vllm", "vLLM", "structured_outputs", prefill="continue", sampling=_VLLM, counting=_EVERY_CHUNK,
+    "vllm", "vLLM", "structured_outputs.grammar",
+    {
+        "schema": "structured_outputs.json", "regex": "structured_outputs.regex",
+        "choice": "structured_outputs.choice",
+    },
+    prefill="continue", sampling=_VLLM, counting=_EVERY_CHUNK,
     tokenize="/tokenize", off_top_k=-1, keeping_stop={"include_stop_str_in_output": True},
 )  # fmt: skip
-VLLM_GUIDED = VLLM._replace(name="vllm-guided", grammar="guided")
+VLLM_GUIDED = VLLM._replace(
+    name="vllm-guided", grammar="guided_grammar",
+    answers={"schema": "guided_json", "regex": "guided_regex", "choice": "guided_choice"},
+)  # fmt: skip
 SGLANG = Dialect(
-    "sglang", "SGLang", "ebnf", prefill="continue", sampling=_VLLM, counting=_EVERY_CHUNK, off_top_k=-1,
-    keeping_stop={"no_stop_trim": True},
+    "sglang", "SGLang", "ebnf", {"schema": RESPONSE_FORMAT, "regex": "regex"}, prefill="continue", sampling=_VLLM,
+    counting=_EVERY_CHUNK, off_top_k=-1, keeping_stop={"no_stop_trim": True},
 )  # fmt: skip
 OPENAI = Dialect(
     "openai", "OpenAI", sampling={"top_p": "top_p", "seed": "seed"}, most_tokens="max_completion_tokens",

@@ -12,11 +12,11 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import msgspec
 
 from glyphscope.base.errors import GrammarError, PromptError
-from glyphscope.events import AUTO, SAMPLING_OFF, ChatOptions, Message
+from glyphscope.events import AUTO, SAMPLING_OFF, AnswerKind, ChatOptions, Message
 from glyphscope.models.chat import RESULTS_AS_USER, results_as_user
 from glyphscope.models.chat_messages import CallStyle, link_results, template_message, with_calls_as_text
 from glyphscope.models.interface import GenerateRequest
-from glyphscope.models.remote.dialect import TEMPLATE_FIELD, Dialect
+from glyphscope.models.remote.dialect import RESPONSE_FORMAT, TEMPLATE_FIELD, Dialect
 
 MAX_ALTERNATIVES = 20
 """Alternatives that OpenAI and vLLM report for one token."""
@@ -42,42 +42,64 @@ class EndpointConstraint(NamedTuple):
 
 
 def constraint_of(request: GenerateRequest, dialect: Dialect) -> EndpointConstraint:
-    """Raises GrammarError if this endpoint has no field for it: no run continues without its constraint."""
+    """Raises GrammarError if this endpoint has no field for calls: no run continues without their constraint.
+
+    An answer that is not a call is sent as it is where the endpoint has a field for its kind, otherwise as a grammar or
+    a schema; if it has neither, nothing enforces the answer, which the note says.
+    """
     if request.constraint == "off":
         return EndpointConstraint()
     if request.tools:
         choice = request.tool_choice
         note = f"Constraint: the endpoint's own, as tool_choice {choice}; what it enforces of the schemas is up to it."
         return EndpointConstraint("" if choice in ("auto", "none") else "tools", "tool_choice", note=note)
+    kind = request.answer.kind
+    if (field := dialect.answers.get(kind, "")) and (kind != "schema" or request.schema is not None):
+        return _constraint(request, dialect, "schema" if kind == "schema" else "grammar", field, kind)
     if dialect.grammar and request.grammar is not None:
-        field, fields = _grammar(dialect, request.grammar)
-        return EndpointConstraint(
-            "grammar", field, fields, f"Constraint: the endpoint's own, as GBNF in {field} ({dialect.title})."
-        )
+        return _constraint(request, dialect, "grammar", dialect.grammar, "gbnf")
     if request.schema is not None:
-        note = f"Constraint: the endpoint's own, as JSON Schema in response_format ({dialect.title})."
-        return EndpointConstraint("schema", "response_format", _schema(dialect, request.schema), note)
+        return _constraint(request, dialect, "schema", RESPONSE_FORMAT, "schema")
+    if not request.answer.is_call:
+        words = f"{dialect.title} has no field for this answer ({request.answer})"
+        return EndpointConstraint(
+            note=f"Constraint: none. {words}: nothing enforces it, and it is judged here."
+        )
     raise GrammarError(
         f"This endpoint ({dialect.title}) takes no grammar, and this constraint is not a JSON Schema.",
         hint="Use --notation json (strategy direct) or native, name its dialect (?dialect=…), or --constraint off.",
     )
 
 
-def _grammar(dialect: Dialect, grammar: str) -> tuple[str, dict[str, Any]]:
-    match dialect.grammar:
-        case "structured_outputs":
-            return "structured_outputs.grammar", {"structured_outputs": {"grammar": grammar}}
-        case "guided":
-            return "guided_grammar", {"guided_grammar": grammar}
-        case field:
-            return field, {field: grammar}
+_SENT: dict[AnswerKind, str] = {
+    "schema": "JSON Schema", "regex": "a regular expression", "choice": "a list", "gbnf": "GBNF"
+}  # fmt: skip
 
 
-def _schema(dialect: Dialect, schema: dict[str, Any]) -> dict[str, Any]:
+def _constraint(
+    request: GenerateRequest, dialect: Dialect, enforced: EnforcedKind, field: str, kind: AnswerKind
+) -> EndpointConstraint:
+    """A constraint of that kind in the field, with its note."""
+    value: Any = {
+        "schema": request.schema,
+        "choice": list(request.answer.choices),
+        "gbnf": request.grammar,
+    }.get(kind, request.answer.text)
+    if field == RESPONSE_FORMAT:
+        fields = _schema(dialect, value, "call" if request.answer.is_call else "answer")
+    else:
+        for name in reversed(field.split(".")):
+            value = {name: value}
+        fields = value
+    note = f"Constraint: the endpoint's own, as {_SENT[kind]} in {field} ({dialect.title})."
+    return EndpointConstraint(enforced, field, fields, note)
+
+
+def _schema(dialect: Dialect, schema: dict[str, Any], name: str) -> dict[str, Any]:
     if dialect.schema == "json_object":
-        return {"response_format": {"type": "json_object", "schema": schema}}
-    named = {"name": "call", "strict": True, "schema": schema}
-    return {"response_format": {"type": "json_schema", "json_schema": named}}
+        return {RESPONSE_FORMAT: {"type": "json_object", "schema": schema}}
+    named = {"name": name, "strict": True, "schema": schema}
+    return {RESPONSE_FORMAT: {"type": "json_schema", "json_schema": named}}
 
 
 def outgoing(messages: Sequence[Message]) -> tuple[list[Message], str]:

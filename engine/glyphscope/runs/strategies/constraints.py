@@ -27,6 +27,7 @@ from glyphscope.grammar.reach import reach
 from glyphscope.grammar.tree import Grammar, with_suffix
 from glyphscope.registry import ToolRegistry
 from glyphscope.runs.strategies.turns import expected_answer
+from glyphscope.turns.answers import schema_of
 from glyphscope.turns.expected import Expected
 from glyphscope.turns.grammar import used_names
 from glyphscope.turns.own import own_call
@@ -116,12 +117,16 @@ def constraint_schema(
 ) -> dict[str, Any] | None:
     """The same constraint as JSON Schema, for an endpoint that supports no grammar. Raises GrammarError.
 
-    None if a schema cannot express it: it can express only one whole call in JSON without text around it.
+    None if a schema cannot express it: it can express only one whole call in JSON without text around it, and is the
+    schema of an answer itself.
     """
     if request.constraint != "endpoint" or request.notation != "json" or request.grammar is not None:
         return None
     form, options, _ = expected or expected_answer(request)
     part = call.part if (call := own_call(form)) is not None else "call"
+    if part == "answer" and call is not None and call.answer.kind == "schema" and not options.free_text:
+        schema = schema_of(call.answer)
+        return schema if isinstance(schema, dict) else {} if schema else None
     if part != "call" or options.free_text or options.choice == "auto" or options.most_calls != 1:
         return None
     return call_schema(registry, request.shape, tool=options.tool)

@@ -284,9 +284,11 @@ def generate_request(
     into it. Raises GrammarError if the constraint cannot be built: a run never continues without it.
     """
     schema = constraint_schema(request, registry, expected) if not after else None
-    return _generation(
+    made = _generation(
         request, prompt, lambda: call_constraint(request, registry, expected, after, names), schema
     )
+    whole = expected is None and not request.free_text and request.constrain_from != "call"
+    return msgspec.structs.replace(made, answer=request.answer) if whole else made
 
 
 def generate_under(
