@@ -6,6 +6,7 @@ import math
 import pytest
 
 from cli_command import command
+from glyphscope.api import Model, Tools
 from glyphscope.base.errors import GlyphscopeError, ModelError, PromptError
 from glyphscope.events import Message, RunRequest, ToolCall
 from glyphscope.explain.ablation import (
@@ -305,6 +306,18 @@ def test_the_command_explains_a_run(tmp_path, monkeypatch):
     )
     assert [part["kind"] for part in shown["parts"]] == ["example", "example"] and shown["complete"]
     assert shown["parts"][1]["change"] < -0.6 and shown["parts"][0]["change"] == 0
+
+
+def test_the_python_interface_explains_a_run_and_its_tools():
+    source = ScoringModel(CALL, {EXAMPLE: 0.7})
+    model = Model(source)
+    made = model.run("Search for AI news.", Tools("default"), notation="glyph", shape="flat")
+    found = model.explain_prompt(made, field="query", parts=("example",), progress=False)
+    assert found.choice.text == '"AI news"' and found.complete
+    assert min(found.effects, key=found.change).omission.of == "/browse"
+    assert model.explain_prompt(made, token=0, parts=(), progress=False).choice.text == "{"
+    pairs = model.tool_pairs(made, progress=False)
+    assert len(pairs) == 6 and {pair.called for pair in pairs} == {"search"}
 
 
 def test_the_command_shows_the_confused_tools(tmp_path, monkeypatch):

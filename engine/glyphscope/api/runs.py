@@ -43,6 +43,7 @@ from glyphscope.events import (
     default_order,
 )
 from glyphscope.explain.ablation.choice import written_choice
+from glyphscope.explain.ablation.pairs import ToolPair, tool_pairs
 from glyphscope.explain.ablation.scoring import ablate_prompt
 from glyphscope.explain.ablation.types import OMISSION_KINDS, ChoiceKind, OmissionKind, PromptAblation
 from glyphscope.models.interface import Model as OpenModel
@@ -374,6 +375,18 @@ class Model:
                 kinds=parts,
                 budget=budget,
                 report=lambda now: show(now.done, now.total, "scoring"),
+            )
+
+    def tool_pairs(self, run: Run, *, progress: bool | None = None) -> tuple[ToolPair, ...]:
+        """The tool that a run by this model called beside each other one that it was offered, two at a time: whether
+        the model confuses them for this prompt, and the descriptions and examples that separate them.
+
+        Raises GlyphscopeError as `explain_prompt`, and for a run that was offered one tool.
+        """
+        state = run.wait(progress=progress).state
+        with progress_bar(progress, "tokens") as show:
+            return tuple(
+                tool_pairs(state, self._model, report=lambda now: show(now.done, now.total, "scoring"))
             )
 
     def close(self) -> None:
