@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from glyphscope.base.errors import LessonError, RecordError, StorageError
+from glyphscope.events import Answer
 from glyphscope.lessons import (
     Experiment,
     LessonPlace,
@@ -83,6 +84,9 @@ WRONG = [
     ),
     (HEAD + RUN.replace('constraint = "off"', "seed = 1979-05-27"), (9, 1), "date"),
     (HEAD + RUN.replace('constraint = "off"', 'grammar = "root ::= x"'), (9, 1), "x"),
+    (HEAD + RUN.replace('constraint = "off"', 'answer = "choice:a||b"'), (9, 1), "A choice is empty"),
+    (HEAD + RUN.replace('constraint = "off"', 'answer = "schema:../x"'), (9, 1), "../x"),
+    (HEAD + RUN.replace('constraint = "off"', 'answer = "maybe"'), (9, 1), "does not describe an answer"),
     (HEAD + RUN + RUN, (12, 1), "is already defined"),
     (HEAD + NEXT.format("token = 1"), (7, 1), "names the run that it is about"),
     (HEAD + RUN + NEXT.format("token = -1"), (13, 1), "counted from 0"),
@@ -223,6 +227,12 @@ def test_the_answers_are_those_of_the_grammar_and_the_validator(tmp_path):
         ("action", True), ("nothing", False), ("act", True),
     ]  # fmt: skip
     assert choice.right == {1} and choice.single and not following.single
+
+
+def test_a_run_of_a_lesson_has_another_answer_than_a_call(tmp_path):
+    text = LESSON.replace('constraint = "off"', 'constraint = "off"\nanswer = "choice:yes|no"')
+    (request, *_) = written_lesson(tmp_path, text).read().runs.values()
+    assert request.answer == Answer("choice", "yes\nno")
 
 
 def test_the_right_alternatives_are_those_that_the_mask_allows():

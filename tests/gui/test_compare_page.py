@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QScrollArea
 from comparing import BROKEN, GLYPH, JSON, NOTATIONS, Answers, Columns, opens, variant
 from fake_context import scripted
 from glyphscope.base.errors import ModelDied, ModelError
+from glyphscope.events import Answer
 from glyphscope.models import ScriptedModel
 from glyphscope_gui.compare import BRIEF, MIN_WIDTH, next_variant, variant_names
 from glyphscope_gui.runs import BackgroundEvents, Phase, bundled_run
@@ -420,6 +421,7 @@ def test_the_settings_of_a_column_are_edited_in_its_popup_and_sent(make, qtbot):
             [{"model": f"/m/Qwen-{quant}.gguf"} for quant in ("Q4_K_M", "Q8_0")],
             ["Qwen Q4_K_M", "Qwen Q8_0"],
         ),
+        ([{}, {"answer": Answer("choice", "yes\nno")}], ["as the playground", "choice yes|no"]),
         ([{"system_prompt": ""}, {"system_prompt": "x " * 40}],
          ["no system prompt", "system prompt “x x x x x x x x x x x x…”"]),
     ],

@@ -46,6 +46,11 @@ class Answer(msgspec.Struct, frozen=True, omit_defaults=True):
         """The listed texts."""
         return tuple(self.text.split("\n")) if self.kind == "choice" else ()
 
+    @property
+    def description(self) -> str:
+        """The text that `described_answer` reads, with the answer in place of a file."""
+        return "call" if self.is_call else f"{self.kind}:{'|'.join(self.choices) or self.text}"
+
     def __str__(self) -> str:
         """Its words within a name: `tool call`, `choice yes|no`, `pattern [0-9]+`."""
         words = next(choice.words for choice in ANSWER_CHOICES if choice.value == self.kind)

@@ -15,12 +15,15 @@ from typing import Any, Literal, TypeVar
 import msgspec
 
 from glyphscope.base.errors import GlyphscopeError, LessonError, PlacedProblem, RegistryError
+from glyphscope.base.inputs import named_file, read_file, utf8_text
 from glyphscope.base.structs import ready
 from glyphscope.evals.scoring.matching import shown
 from glyphscope.evals.suites.registries import only_allowed, open_registry
 from glyphscope.evals.suites.structure import Found, problems_of
 from glyphscope.events import (
     AUTO,
+    CALL,
+    Answer,
     ApprovalRule,
     ConstrainFrom,
     ConstraintKind,
@@ -36,6 +39,7 @@ from glyphscope.events import (
     StopOn,
     Strategy,
     Thinking,
+    described_answer,
     settings_of,
     wrong_value,
 )
@@ -47,6 +51,8 @@ from glyphscope.registry import ToolRegistry, load_registry
 from glyphscope.registry.keywords import OTHERS
 from glyphscope.runs.strategies.loop.presets import compose
 from glyphscope.runs.strategies.routing.candidates import router_preset
+from glyphscope.turns.expected import Expected
+from glyphscope.turns.own import answer_form
 
 MAX_TOKENS = 512
 """The maximum tokens of an answer of a lesson's run."""
@@ -79,6 +85,7 @@ class LessonRunSettings(Sampling, frozen=True, kw_only=True):
     reasoning_budget: int | None = None
     constraint: ConstraintKind = "mask"
     grammar: str | None = None
+    answer: str = "call"
     free_text: bool = False
     strategy: Strategy = "direct"
     stop_on: StopOn = "error"
@@ -158,6 +165,7 @@ def request_of(given: Mapping[str, Any], folder: Path | None) -> tuple[RunReques
         _tried(found, "grammar", lambda: load_gbnf(own))
         if settings.constraint == "off":
             found.append((("grammar",), 'A grammar has no effect where constraint is "off".'))
+    answer = _tried(found, "answer", lambda: _answer(settings, folder)) or CALL
     if settings.written and settings.strategy != "direct":
         found.append((("written",), "An answer can be begun under the strategy direct only."))
     if found or registry is None:
@@ -167,6 +175,7 @@ def request_of(given: Mapping[str, Any], folder: Path | None) -> tuple[RunReques
         **{name: fields[name] for name in _SAME},
         notation="json" if settings.notation == "native" else settings.notation,
         native="auto" if settings.notation == "native" else "",
+        answer=answer,
         most_calls=settings.calls or None,
         registry=registry.to_document(),
         model=EMBEDDED,
@@ -220,6 +229,25 @@ def _tried(found: list[Found], name: str, make: Callable[[], _Made]) -> _Made | 
         more = "; ".join(f"{problem.pointer}: {problem.message}" for problem in problems)
         found.append(((name,), more or error.words))
     return None
+
+
+def _answer(settings: LessonRunSettings, folder: Path | None) -> Answer:
+    """The answer that is described. Raises GlyphscopeError, also if nothing can be that answer."""
+
+    def read(name: str) -> str:
+        if folder is None:
+            raise LessonError(f"The file {name} cannot be read: the lesson has no folder.")
+        return utf8_text(
+            read_file(named_file(folder, name), error=LessonError),
+            name,
+            hint="Save it as UTF-8.",
+            error=LessonError,
+        )
+
+    answer = described_answer(settings.answer, read)
+    if not answer.is_call:
+        Expected(answer_form(answer, "json")).grammar(ToolRegistry())
+    return answer
 
 
 def _registry(settings: LessonRunSettings, folder: Path | None) -> ToolRegistry:

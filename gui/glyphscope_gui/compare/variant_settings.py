@@ -9,7 +9,16 @@ from collections.abc import Sequence
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QComboBox, QSizePolicy, QWidget
 
-from glyphscope.events import Field, RunRequest, pairs_line, read_pairs_line, settings_of
+from glyphscope.base.errors import GlyphscopeError
+from glyphscope.events import (
+    Answer,
+    Field,
+    RunRequest,
+    described_answer,
+    pairs_line,
+    read_pairs_line,
+    settings_of,
+)
 from glyphscope_gui.compare.variants import PICKED, Variant, changes_of, value_of
 from glyphscope_gui.run_settings.popup import SettingsPopup
 from glyphscope_gui.run_settings.sampling_settings import sampling_fields
@@ -103,6 +112,14 @@ class VariantPicker(QWidget):
             self.chosen.emit(variant)
 
 
+def _read_answer(text: str) -> Answer:
+    """The answer that a text describes. Raises ValueError."""
+    try:
+        return described_answer(text, str)
+    except GlyphscopeError as error:
+        raise ValueError(error.words) from None
+
+
 class VariantSettings(SettingsPopup):
     """A popup. `changed` carries the name and value of a setting that the user changed."""
 
@@ -148,6 +165,11 @@ class VariantSettings(SettingsPopup):
                 tr("Template variables"),
                 TextSetting(read_pairs_line, pairs_line, tr("NAME=VALUE; NAME=VALUE")),
                 tr("Variables of the chat template; the Template page lists them"),
+            ),
+            "answer": FormRow(
+                tr("Answer"),
+                LinesSetting(_read_answer, lambda answer: answer.description),
+                tr("call, or another answer: choice:yes|no, regex:PATTERN, schema:{…}, gbnf:…, lark:…"),
             ),
             "system_prompt": FormRow(
                 tr("System prompt"),
