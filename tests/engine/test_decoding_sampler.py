@@ -1,15 +1,20 @@
-"""The sampler and its evidence, against a few lines of plain float64."""
+"""The sampler and its evidence, against a few lines of plain float64, and against llama.cpp's own samplers."""
 
+import ctypes
 import math
+import os
+from collections import Counter
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from examples import at_most
-from glyphscope.base.errors import ModelError
+from glyphscope.base.errors import ModelError, PromptError
 from glyphscope.events import Sampling
+from glyphscope.models import embedded_path, read_pieces
 from glyphscope.models.decoding import Draw, Evidence, SamplerState, best_token, text_decoder, top
 
 floats = st.floats(-20, 20, width=32)
@@ -196,3 +201,215 @@ def test_a_character_is_shown_when_it_is_complete():
     decoder = text_decoder()
     assert [decoder.decode(b) for b in (b"\xf0\x9f", b"\x98\x80", b"\xff", b"a\xc3")] == ["", "😀", "�", "a"]
     assert decoder.decode(b"", final=True) == "�"
+
+
+# -- llama.cpp's samplers on the same logits ---------------------------------------------------------------------
+
+PIECES = [b"a", b"b", b"c d", b" yes", b"\n", b'"', b"x:y", b"ab", *(b"t%d" % n for n in range(8, 40))]
+ALL = Sampling(temperature=1.0, top_k=0, top_p=1.0, min_p=0.0)
+CHAINS = {
+    "biases": {"logit_bias": ("3=5", "7=-2.5")},
+    "presence": {"presence_penalty": 1.5, "repeat_last_n": -1},
+    "frequency": {"frequency_penalty": 0.7, "repeat_last_n": 6},
+    "a negative penalty": {"frequency_penalty": -0.7, "presence_penalty": -1.0, "repeat_last_n": -1},
+    "all penalties": {"repeat_penalty": 1.3, "presence_penalty": 0.5, "frequency_penalty": 0.25},
+    "typical-p": {"typical_p": 0.6},
+    "typical-p after top-k": {"typical_p": 0.4, "top_k": 7, "top_p": 0.8},
+    "top-n-sigma": {"top_n_sigma": 1.0},
+    "top-n-sigma and top-k": {"top_n_sigma": 2.0, "top_k": 5, "temperature": 1.7},
+    "XTC": {"xtc_probability": 1.0, "xtc_threshold": 0.1},
+    "XTC after min-p": {"xtc_probability": 1.0, "xtc_threshold": 0.2, "min_p": 0.3, "temperature": 0.6},
+    "XTC that cannot act": {"xtc_probability": 1.0, "xtc_threshold": 0.6},
+    "everything": {
+        "logit_bias": ("1=-3",), "repeat_penalty": 1.1, "presence_penalty": 0.3, "frequency_penalty": 0.2,
+        "top_n_sigma": 3.0, "top_k": 20, "typical_p": 0.95, "top_p": 0.9, "min_p": 0.05,
+        "xtc_probability": 1.0, "xtc_threshold": 0.15, "temperature": 1.4,
+    },
+}  # fmt: skip
+
+
+class LlamaChain:
+    """llama.cpp's samplers in the default order of its programs."""
+
+    def __init__(self, sampling: Sampling, size: int, recent, vocab=None) -> None:
+        self.llama = llama = pytest.importorskip("llama_cpp")
+        one, last = sampling, sampling.repeat_last_n if sampling.repeat_last_n >= 0 else len(recent)
+        self.chain = llama.llama_sampler_chain_init(llama.llama_sampler_chain_default_params())
+        pairs = (text.split("=") for text in one.logit_bias)
+        biases = [llama.llama_logit_bias(int(token), float(bias)) for token, bias in pairs]
+        array = (llama.llama_logit_bias * len(biases))(*biases)
+        made = [
+            llama.llama_sampler_init_logit_bias(size, len(biases), array),
+            llama.llama_sampler_init_penalties(
+                size, last, one.repeat_penalty, one.frequency_penalty, one.presence_penalty
+            ),
+        ]
+        if vocab is not None:
+            breakers = [text.encode() for text in one.dry_sequence_breakers]
+            window = one.dry_penalty_last_n if one.dry_penalty_last_n >= 0 else len(recent)
+            made.append(
+                llama.llama_sampler_init_dry(
+                    vocab,
+                    one.dry_multiplier,
+                    one.dry_base,
+                    one.dry_allowed_length,
+                    window,
+                    (ctypes.c_char_p * len(breakers))(*breakers),
+                    len(breakers),
+                )
+            )
+        made += [
+            llama.llama_sampler_init_top_n_sigma(one.top_n_sigma),
+            llama.llama_sampler_init_top_k(one.top_k),
+            llama.llama_sampler_init_typical(one.typical_p, 1),
+            llama.llama_sampler_init_top_p(one.top_p, 1),
+            llama.llama_sampler_init_min_p(one.min_p, 1),
+            llama.llama_sampler_init_xtc(one.xtc_probability, one.xtc_threshold, 1, 1),
+            llama.llama_sampler_init_temp(one.temperature),
+            llama.llama_sampler_init_dist(1),
+        ]
+        for sampler in made:
+            llama.llama_sampler_chain_add(self.chain, sampler)
+        for token in recent:
+            llama.llama_sampler_accept(self.chain, int(token))
+
+    def final(self, row) -> dict[int, float]:
+        """The tokens that are left, with their probabilities."""
+        llama = self.llama
+        data = (llama.llama_token_data * row.size)(*((n, float(v), 0.0) for n, v in enumerate(row)))
+        array = llama.llama_token_data_array(data, row.size, -1, False)
+        llama.llama_sampler_apply(self.chain, ctypes.byref(array))
+        left = {array.data[n].id: array.data[n].p for n in range(array.size)}
+        llama.llama_sampler_free(self.chain)
+        return {token: share for token, share in left.items() if share > 0}
+
+
+@pytest.mark.parametrize("changes", CHAINS.values(), ids=CHAINS)
+@at_most(40)
+@given(st.integers(0, 2**32), st.lists(st.integers(0, 39), max_size=30), st.sampled_from([0.5, 2.0, 5.0]))
+def test_the_final_distribution_is_that_of_llama_cpps_samplers(changes, seed, recent, spread):
+    row = np.random.default_rng(seed).normal(0, spread, 40).astype(np.float32)
+    sampling = msgspec.structs.replace(ALL, **changes)
+    ours = SamplerState(sampling, PIECES).draw(row, None, recent)
+    theirs = LlamaChain(sampling, row.size, recent).final(row)
+    assert sorted(ours.ids.tolist()) == sorted(theirs)
+    for token, share in theirs.items():
+        assert ours.probability(token) == pytest.approx(share, rel=2e-3, abs=1e-6)
+    assert len(ours.left) == len(sampling.filters) == len(ours.kept)
+    removed = Counter(ours.removed_by(range(row.size)))
+    before = row.size
+    for name, left in zip(sampling.filters, ours.left):
+        assert removed[name] == before - left
+        before = left
+
+
+@pytest.mark.model
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"dry_multiplier": 0.8},
+        {"dry_multiplier": 2.0, "dry_base": 1.1, "dry_allowed_length": 1},
+        {"dry_multiplier": 1.0, "dry_penalty_last_n": 12},
+        {"dry_multiplier": 1.0, "dry_sequence_breakers": ("zebra",)},
+        {"dry_multiplier": 1.0, "dry_base": 1.0, "dry_sequence_breakers": (" cat", "\n")},
+    ],
+)
+def test_dry_is_llama_cpps(changes):
+    llama = pytest.importorskip("llama_cpp")
+    parameters = llama.llama_model_default_params()
+    parameters.vocab_only = True
+    model = llama.llama_model_load_from_file(os.fsencode(embedded_path()), parameters)
+    vocab = llama.llama_model_get_vocab(model)
+    size = llama.llama_vocab_n_tokens(vocab)
+    pieces = read_pieces(vocab, size)
+    words = [" the", " cat", " sat", ":", '"', "\n", " on", " a", " mat"]
+    ids = [pieces.index(word.encode()) for word in words]
+    random = np.random.default_rng(7)
+    sampling = msgspec.structs.replace(ALL, top_k=30, **changes)
+    acted = 0
+    for _ in range(12):
+        recent = [
+            ids[n] for n in random.choice(len(ids), 40, p=[0.3, 0.2, 0.2, 0.02, 0.02, 0.02, 0.1, 0.1, 0.04])
+        ]
+        row = random.normal(0, 1, size).astype(np.float32)
+        row[ids] += 8
+        ours = SamplerState(sampling, pieces).draw(row, None, recent)
+        theirs = LlamaChain(sampling, size, recent, vocab).final(row)
+        assert sorted(ours.ids.tolist()) == sorted(theirs)
+        assert [ours.probability(token) for token in theirs] == pytest.approx([*theirs.values()], rel=2e-3)
+        plain = SamplerState(msgspec.structs.replace(sampling, dry_multiplier=0.0)).draw(row, None, recent)
+        acted += ours.probability(ids[0]) != plain.probability(ids[0])
+    assert acted > 1
+    llama.llama_model_free(model)
+
+
+def test_a_sequence_breaker_over_several_tokens_ends_a_repetition():
+    row = np.zeros(40, dtype=np.float32)
+    recent = [0, 1, 8, 0, 1]  # "a" "b" … "a" "b": "t8" would continue it
+    dry = msgspec.structs.replace(ALL, dry_multiplier=3.0)
+    assert SamplerState(dry, PIECES).draw(row, None, recent).probability(8) < 0.003
+    broken = msgspec.structs.replace(dry, dry_sequence_breakers=("ab",))
+    assert SamplerState(broken, PIECES).draw(row, None, recent).probability(8) == pytest.approx(1 / 40)
+    # a token that contains a breaker is never penalised
+    colon = [0, 1, 6, 9, 0, 1]
+    assert SamplerState(dry, PIECES).draw(row, None, colon).probability(6) == pytest.approx(1 / 40, rel=0.1)
+
+
+def test_the_prompt_and_the_answer_count_for_penalties_and_the_best_token_follows_them_at_temperature_0():
+    row = np.array([3.0, 2.5, 0.0], dtype=np.float32)
+    penalised = SamplerState(Sampling(temperature=0, presence_penalty=1.0))
+    assert penalised.draw(row, None, [], best=0).id == 0
+    assert penalised.draw(row, None, [0], best=0).id == 1
+    assert (
+        SamplerState(Sampling(temperature=0, logit_bias=("2=9",)), PIECES[:3]).draw(row, None, [], best=0).id
+        == 2
+    )
+    xtc = Sampling(temperature=0, xtc_probability=1.0, typical_p=0.1)
+    assert xtc.takes_best and SamplerState(xtc).draw(row, None, []).id == 0, "filters are not used"
+
+
+def test_xtc_acts_at_its_share_of_the_tokens_and_a_written_token_uses_up_its_numbers():
+    row = np.array([2.0, 2.0, 0.0], dtype=np.float32)
+    sampling = msgspec.structs.replace(ALL, xtc_probability=0.3, xtc_threshold=0.2, seed=5)
+    sampler = SamplerState(sampling)
+    drawn = [sampler.draw(row, None, []) for _ in range(400)]
+    acted = [draw.probability(0) == 0 for draw in drawn]
+    assert 80 < sum(acted) < 160
+    assert all(draw.removed_by([0]) == ["XTC" if by else ""] for draw, by in zip(drawn, acted))
+    other = SamplerState(sampling)
+    for draw in drawn[:20]:
+        other.skip()
+        assert other.put(draw.id, row, None, []).left == draw.left, "XTC acts at the same positions"
+    assert other.draw(row, None, []).id == drawn[20].id
+
+
+@at_most(100)
+@given(
+    rows, st.sampled_from(["typical_p", "top_n_sigma", "xtc_probability"]), st.floats(0.05, 0.95), st.data()
+)
+def test_each_filter_leaves_a_token_and_sees_only_allowed_ones(row, name, value, data):
+    allowed = np.array(data.draw(st.lists(st.booleans(), min_size=row.size, max_size=row.size)))
+    allowed[data.draw(st.integers(0, row.size - 1))] = True
+    sampling = Sampling(temperature=1.0, **{name: value})
+    draw = SamplerState(sampling).draw(row, allowed, [])
+    assert allowed[draw.id] and min(draw.left) >= 1 and draw.probabilities.sum() == pytest.approx(1)
+    alone = SamplerState(sampling).draw(row[allowed], None, [])
+    assert draw.left == alone.left
+
+
+@pytest.mark.parametrize(
+    ("bias", "said"),
+    [("40=1", "the model has 40 tokens"), ("c d e=1", "no single token"), ('"7"=2', "no single token")],
+)
+def test_a_logit_bias_of_no_token_is_an_error(bias, said):
+    with pytest.raises(PromptError, match=said):
+        SamplerState(Sampling(logit_bias=(bias,)), PIECES)
+
+
+def test_a_logit_bias_of_a_text_is_for_every_token_with_exactly_this_text():
+    pieces = [b"yes", b" yes", b"yes", b"yes!"]
+    draw = SamplerState(msgspec.structs.replace(ALL, logit_bias=("yes=2",)), pieces).draw(
+        np.zeros(4, dtype=np.float32), None, []
+    )
+    assert [draw.probability(n) for n in range(4)] == pytest.approx(softmax([2, 0, 2, 0]))

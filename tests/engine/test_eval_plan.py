@@ -16,6 +16,7 @@ from glyphscope.base.errors import GlyphscopeError
 from glyphscope.evals.matrix import Arm, Matrix, catalogue, plan_of, profile, recommended_presets, seed_of
 from glyphscope.evals.matrix.profiles import profiles
 from glyphscope.evals.results import arm_labels, what_differs
+from glyphscope.events import ModelInfo, Sampling
 from glyphscope.runs.strategies import loop_presets
 
 MATRIX = Matrix(suites=("tool-calls",), models=("embedded",))
@@ -126,17 +127,49 @@ def test_an_arms_id_can_be_a_folder(model):
 
 def test_the_sampling_profiles_exist_and_use_the_samples_seed():
     names = [each.name for each in profiles()]
-    assert names[:2] == ["default", "deterministic"]
+    assert names[:3] == ["file", "default", "deterministic"]
     assert {"recommended", "conversation", "creative", "tool_calling"} <= set(names)
-    assert all(each.of("any model", 7).seed == 7 for each in profiles())
-    assert profile("deterministic").of("x", 1).temperature == 0
-    assert profile("recommended").of("Qwen3-8B", 1).top_k == 20
-    assert profile("recommended").of("Qwen3-8B-Thinking", 1).temperature == 0.6
-    assert profile("recommended").of("unknown", 1) == profile("default").of("unknown", 1)
+    assert all(each.of(ModelInfo(name="any model"), 7).seed == 7 for each in profiles())
+    assert profile("deterministic").of(ModelInfo(name="x"), 1).temperature == 0
+    assert profile("recommended").of(ModelInfo(name="Qwen3-8B"), 1).top_k == 20
+    assert profile("recommended").of(ModelInfo(name="Qwen3-8B-Thinking"), 1).temperature == 0.6
+    unknown = ModelInfo(name="unknown")
+    for name in ("recommended", "file"):
+        assert profile(name).of(unknown, 1) == profile("default").of(unknown, 1)
+
+
+@pytest.mark.parametrize(
+    ("model", "expected"),
+    [
+        (ModelInfo(name="Qwen3 8B", architecture="qwen3"), {"temperature": 0.7, "top_p": 0.8}),
+        (ModelInfo(name="Qwen3.5-35B-A3B"), {"temperature": 1.0, "presence_penalty": 1.5}),
+        (ModelInfo(name="Qwen3.6-27B"), {"temperature": 0.8, "top_k": 40}),
+        (ModelInfo(name="Models", architecture="gpt-oss"), {"temperature": 1.0, "top_p": 1.0, "top_k": 0}),
+        (ModelInfo(name="gemma-4-E4B-it"), {"temperature": 1.0, "top_k": 64}),
+        (ModelInfo(name="gemma-3-4b-it"), {"temperature": 1.0, "top_k": 64}),
+        (ModelInfo(name="LFM2-1.2B", architecture="lfm2"), {"temperature": 0.3, "min_p": 0.15}),
+        (ModelInfo(name="LFM2.5-1.2B", architecture="lfm2"), {"temperature": 0.1, "top_p": 0.1}),
+        (ModelInfo(name="DeepSeek-V4-Flash"), {"temperature": 1.0, "top_p": 1.0}),
+        (ModelInfo(name="GLM-4.6"), {"temperature": 1.0, "top_p": 0.95}),
+    ],
+)
+def test_recommended_settings_are_those_of_the_models_makers(model, expected):
+    sampling = msgspec.structs.asdict(profile("recommended").of(model, 1))
+    assert expected.items() <= sampling.items()
+
+
+def test_the_settings_in_a_models_file_are_a_profile_and_recommended_where_nothing_else_is_known():
+    model = ModelInfo(name="Mine", sampling={"temperature": 0.2, "top_k": 7, "repeat_last_n": 32})
+    for name in ("file", "recommended"):
+        assert profile(name).of(model, 3) == Sampling(temperature=0.2, top_k=7, repeat_last_n=32, seed=3)
+        assert "file" in profile(name).source_of(model)
+    known = msgspec.structs.replace(model, name="Qwen3-8B")
+    assert profile("recommended").of(known, 1).temperature == 0.7
+    assert profile("file").of(known, 1).temperature == 0.2
 
 
 def test_the_recommended_presets_of_a_model_exist():
     there = {preset.name for preset in loop_presets()}
     assert all(set(each.presets) <= there for each in catalogue())
-    assert recommended_presets("GLM-4.7 Flash") == ("content-tag-fallback",)
-    assert recommended_presets("something else") == ()
+    assert recommended_presets(ModelInfo(name="GLM-4.7 Flash")) == ("content-tag-fallback",)
+    assert recommended_presets(ModelInfo(name="something else")) == ()

@@ -22,6 +22,8 @@ def pair(key, value):
         return string(key) + struct.pack("<I", 8) + string(value)
     if isinstance(value, list):
         return string(key) + struct.pack("<IIQ", 9, 8, len(value)) + b"".join(map(string, value))
+    if isinstance(value, float):
+        return string(key) + struct.pack("<If", 6, value)
     return string(key) + struct.pack("<II", 4, value)
 
 
@@ -59,6 +61,26 @@ def test_a_complete_header_is_read(write):
     assert (info.name, info.architecture, info.quantisation) == ("Tiny", "llama", "Q4_K_M")
     assert (info.context, info.vocabulary, info.parameters) == (2048, 3, 16)
     assert info.has_chat_template
+
+
+def test_the_sampling_that_a_file_states_is_read_without_impossible_values(write):
+    stated = {
+        "temp": 0.95,
+        "top_k": 20,
+        "min_p": 7.0,
+        "penalty_repeat": 1.05,
+        "penalty_last_n": 2**31,
+        "mirostat": 2,
+    }
+    values = VALUES | {f"general.sampling.{name}": value for name, value in stated.items()}
+    info = inspect_file(write(gguf(values=values | {"general.sampling.top_p": "0.9"})))
+    assert info.sampling == {"temperature": 0.95, "top_k": 20, "repeat_penalty": 1.05}
+    assert inspect_file(write(gguf())).sampling == {}
+
+
+@pytest.mark.parametrize(("kind", "name"), [(39, "NVFP4"), (40, "Q1_0"), (41, "Q2_0"), (99, "")])
+def test_the_type_of_a_file_has_llama_cpps_name(write, kind, name):
+    assert inspect_file(write(gguf(values=VALUES | {"general.file_type": kind}))).quantisation == name
 
 
 @pytest.mark.parametrize(

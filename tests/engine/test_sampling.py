@@ -2,6 +2,7 @@
 
 import json
 import math
+from contextlib import closing
 from itertools import accumulate, cycle, islice, pairwise
 
 import msgspec
@@ -14,6 +15,7 @@ from cli_command import command
 from examples import at_most
 from glyphscope.events import (
     Alternative,
+    LoadOptions,
     PrefixPart,
     RepairSettings,
     RunFailed,
@@ -27,11 +29,12 @@ from glyphscope.events import (
     Violation,
     decode_event,
     encode_event,
+    read_bias,
 )
-from glyphscope.models import RecordedModel, ScriptedModel
+from glyphscope.models import RecordedModel, ScriptedModel, open_model
 from glyphscope.models.decoding import Evidence, SamplerState
 from glyphscope.registry import default_registry
-from glyphscope.runs import run_state, sampling_words, stop_lines, stop_strings
+from glyphscope.runs import run_state, sampling_words, text_lines, typed_texts
 from glyphscope.runs.strategies import run
 from glyphscope.store.exports import RecordedRun, export
 from scripted_endpoint import endpoint, remote, said
@@ -202,6 +205,17 @@ def test_a_stop_string_ends_each_stage_and_its_replay_is_the_same():
         ({"sampling": Sampling(repeat_penalty=0.0)}, "repeat_penalty"),
         ({"sampling": Sampling(temperature=math.nan)}, "temperature"),
         ({"sampling": Sampling(min_p=math.inf)}, "min_p"),
+        ({"sampling": Sampling(presence_penalty=3.0)}, "presence_penalty"),
+        ({"sampling": Sampling(dry_base=0.5)}, "dry_base"),
+        ({"sampling": Sampling(dry_sequence_breakers=("",))}, "dry_sequence_breakers"),
+        ({"sampling": Sampling(dry_sequence_breakers=())}, "dry_sequence_breakers"),
+        ({"sampling": Sampling(logit_bias=("x" * 41 + "=1",))}, "logit_bias"),
+        ({"sampling": Sampling(logit_bias=("7",))}, "logit_bias"),
+        ({"sampling": Sampling(logit_bias=("7=nan",))}, "logit_bias"),
+        ({"sampling": Sampling(logit_bias=("7=101",))}, "logit_bias"),
+        ({"sampling": Sampling(logit_bias=('"7=1',) * 101)}, "logit_bias"),
+        ({"sampling": Sampling(logit_bias=("7=1", "7=2"))}, "logit_bias"),
+        ({"sampling": Sampling(logit_bias=('"\\x"=2',))}, "logit_bias"),
     ],
 )
 def test_impossible_sampling_settings_are_rejected_by_name(changes, where):
@@ -209,9 +223,18 @@ def test_impossible_sampling_settings_are_rejected_by_name(changes, where):
     assert isinstance(last, RunFailed) and last.code == "BAD_REQUEST" and last.message.startswith(where)
 
 
-def test_typed_stop_strings_are_read_with_their_escapes_and_written_back():
-    assert stop_strings([r"\n\n", r"\d", r"a\\n", "", r"\n\n"]) == ("\n\n", r"\d", r"a\n")
-    assert stop_strings(stop_lines(("\n\\n", "\t", "é"))) == ("\n\\n", "\t", "é")
+def test_typed_typed_texts_are_read_with_their_escapes_and_written_back():
+    assert typed_texts([r"\n\n", r"\d", r"a\\n", "", r"\n\n"]) == ("\n\n", r"\d", r"a\n")
+    assert typed_texts(text_lines(("\n\\n", "\t", "é"))) == ("\n\\n", "\t", "é")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("42=-5", (42, -5.0)), ('"42"=1', ("42", 1.0)), (" a=b=2.5", (" a=b", 2.5)), ("\n=1", ("\n", 1.0)),
+     ('"\\""=1', ('"', 1.0)), ('"=1', ('"', 1.0)), ("½=1", ("½", 1.0))],
+)  # fmt: skip
+def test_a_logit_bias_is_read_as_an_id_or_a_text(text, expected):
+    assert read_bias(text) == expected
 
 
 # -- command line, endpoints, exports --------------------------------------------------------------------------
@@ -249,6 +272,58 @@ def test_the_command_line_sets_every_sampling_value_and_a_profile_gives_the_othe
     assert (creative.temperature, creative.top_k, creative.top_p, creative.min_p) == (1.5, 7, 1.0, 0.1)
 
 
+def test_the_command_line_takes_lists_of_texts_with_escapes():
+    options = ["--dry-multiplier", "0.8", "--dry-sequence-breakers", r"\n", "--dry-sequence-breakers", ";"]
+    options += ["--logit-bias", " yes=2", "--logit-bias", "42=-5"]
+    result = command("run", "-m", f"scripted:{GOOD}", "--constraint", "off", "--json", *options, "p")
+    event = decode_event(result.stdout.splitlines()[0])
+    assert isinstance(event, RunStarted)
+    sampling = event.request.sampling
+    assert (sampling.dry_sequence_breakers, sampling.logit_bias) == (("\n", ";"), (" yes=2", "42=-5"))
+    assert sampling_words(sampling) == r"greedy, DRY 0.8, logit bias  yes=2 42=-5, DRY breakers \n ;"
+
+
+RARE = Sampling(
+    temperature=0.7, presence_penalty=0.5, frequency_penalty=0.25, typical_p=0.9, top_n_sigma=1.5,
+    xtc_probability=0.3, dry_multiplier=0.8, logit_bias=("42=-5", "yes=2"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("dialect", "sent", "unsaid"),
+    [
+        ("llama-server", {"presence_penalty": 0.5, "frequency_penalty": 0.25, "typical_p": 0.9, "top_n_sigma": 1.5,
+          "xtc_probability": 0.3, "xtc_threshold": 0.1, "dry_multiplier": 0.8, "dry_base": 1.75,
+          "dry_sequence_breakers": ["\n", ":", '"', "*"], "logit_bias": [[42, -5.0], ["yes", 2.0]]}, ""),
+        ("vllm", {"presence_penalty": 0.5, "frequency_penalty": 0.25, "logit_bias": {"42": -5.0}},
+         "typical_p, top_n_sigma, xtc_probability, dry_multiplier, logit_bias of texts"),
+        ("openai", {"presence_penalty": 0.5, "frequency_penalty": 0.25, "logit_bias": {"42": -5.0}}, "dry_multiplier"),
+    ],
+)  # fmt: skip
+def test_an_endpoint_gets_the_samplers_that_it_has_and_a_note_names_the_others(dialect, sent, unsaid):
+    with endpoint(said(GOOD)) as server, remote(server, f"?dialect={dialect}") as model:
+        state = run_state(run(request(sampling=RARE), model))
+        list(run(request(sampling=Sampling()), model))
+        bodies = [asked.body for asked in server.asked if "messages" in asked.body]
+    assert sent.items() <= bodies[0].items()
+    assert unsaid in state.prompt.note and ("no field" in state.prompt.note) == bool(unsaid)
+    assert not {"logit_bias", "dry_sequence_breakers", "xtc_threshold"} & bodies[1].keys()
+    if dialect == "openai":
+        assert "presence_penalty" not in bodies[1]
+
+
+@pytest.mark.model
+@pytest.mark.slow
+def test_a_bias_of_a_text_of_several_tokens_ends_the_run_with_a_clear_error():
+    with closing(open_model("embedded", options=LoadOptions(context=1024))) as model:
+        for bias, words in (("supercalifragilistic=5", "no single token"), ("60000=1", "49,152 tokens")):
+            *_, last = run(request(sampling=Sampling(logit_bias=(bias,))), model)
+            assert isinstance(last, RunFailed) and words in last.message and "logit" in last.message
+        biased = Sampling(logit_bias=(" the=100",))
+        state = run_state(run(request(sampling=biased, max_tokens=3, stop_on="never"), model))
+        assert state.text == " the the the"
+
+
 def test_an_unknown_profile_and_a_bad_penalty_are_bad_usage():
     for arguments in (["--profile", "hot"], ["--repeat-penalty", "0"], ["--temperature", "nan"]):
         result = command("run", "-m", f"scripted:{GOOD}", *arguments, "p")
@@ -266,7 +341,7 @@ def test_an_endpoint_returns_the_stop_string_where_it_can(dialect, saved):
     assert (events[-1].reason, run_state(events).text) == ("stop-string", GOOD)
 
 
-def test_stop_strings_beyond_the_limit_of_openai_end_the_answer_locally():
+def test_typed_texts_beyond_the_limit_of_openai_end_the_answer_locally():
     with endpoint(said(GOOD, "E")) as server, remote(server, "?dialect=openai") as model:
         events = list(run(request(stop=("A1", "B", "C", "D", "E"), stop_on="never"), model))
         body = server.asked[-1].body

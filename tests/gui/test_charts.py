@@ -359,7 +359,7 @@ def test_the_figures_of_a_chart_of_bars_do_not_overlap(show, width):
     ("origin", "penalty", "expected"),
     [
         ("model", 1.0, "sampled. Temperature 0: the most likely allowed token is always taken."),
-        ("model", 1.3, "Temperature 0: the most likely allowed token after the repeat penalty is taken."),
+        ("model", 1.3, "Temperature 0: the most likely allowed token after biases and penalties is taken."),
         ("written", 1.0, "Inserted by hand, not sampled; the figures are the model's own. The mask kept"),
         ("kept", 1.0, "Kept from the run that was branched. The mask kept"),
     ],

@@ -108,19 +108,19 @@ from glyphscope_gui.compare.variants import CHANGEABLE, change_words
 from glyphscope_gui.compare.variant_settings import VariantSettings
 from glyphscope_gui.run_settings.sampling_settings import SamplingSettings
 
-NAME = "presence_penalty"
+NAME = "smoothing_factor"
 
 
 def test_the_command_line_has_it_and_the_record_too(tmp_path):
     found = CliRunner().invoke(app, ["run", "--help"]).output
-    assert "--presence-penalty" in found
+    assert "--smoothing-factor" in found
     record = tmp_path / "run.jsonl"
     model = "scripted:{action=search query=x}"
-    options = ["--model", model, "--presence-penalty", "0.5", "--record", str(record)]
+    options = ["--model", model, "--smoothing-factor", "0.5", "--record", str(record)]
     CliRunner().invoke(app, ["run", "prompt", *options])
     first = json.loads(record.read_text().splitlines()[1])
     assert first["request"]["sampling"][NAME] == 0.5
-    assert CliRunner().invoke(app, ["run", "prompt", "--presence-penalty", "9"]).exit_code == 2
+    assert CliRunner().invoke(app, ["run", "prompt", "--smoothing-factor", "11"]).exit_code == 2
 
 
 def test_the_window_has_its_field(qtbot):
@@ -130,25 +130,25 @@ def test_the_window_has_its_field(qtbot):
     chosen = []
     form.optionsChosen.connect(chosen.append)
     field = form._fields[NAME]
-    assert field.accessibleName() == "Presence penalty" and field.accessibleDescription()
+    assert field.accessibleName() == "Smoothing factor" and field.accessibleDescription()
     assert field.text() == "off"
     field.setValue(0.5)
-    assert chosen[0]["sampling"].presence_penalty == 0.5
+    assert chosen[0]["sampling"].smoothing_factor == 0.5
 
 
 def test_compare_can_change_it(qtbot):
     settings = VariantSettings()
     qtbot.addWidget(settings)
     assert NAME in settings.fields
-    assert change_words({"presence_penalty": 0.5}) == "presence penalty 0.5"
+    assert change_words({"smoothing_factor": 0.5}) == "smoothing factor 0.5"
 
 
 def test_lessons_and_python_have_it():
     assert NAME in NAMES and NAME in VARY
-    sampling = Sampling(temperature=1, presence_penalty=0.5)
-    assert "presence penalty 0.5" in sampling_words(sampling)
-    (wrong,) = setting_problems(RunRequest(prompt="", registry={}, sampling=Sampling(presence_penalty=3.0)))
-    assert "Presence penalty is from 0 to 2" in str(wrong)
+    sampling = Sampling(temperature=1, smoothing_factor=0.5)
+    assert "smoothing factor 0.5" in sampling_words(sampling)
+    (wrong,) = setting_problems(RunRequest(prompt="", registry={}, sampling=Sampling(smoothing_factor=11.0)))
+    assert "Smoothing factor is from 0 to 10" in str(wrong)
 """
 
 

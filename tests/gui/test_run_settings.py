@@ -540,6 +540,29 @@ def test_a_record_with_any_seed_is_shown_whole_in_the_top_bar(window):
     assert window.header.seed.value() == 1234567890
 
 
+@pytest.mark.qt_log_ignore("This plugin does not support")
+def test_rare_sampling_settings_are_shown_by_a_button_or_where_they_have_an_effect(window, screen_of):
+    panel, screen = window.header.sampling, screen_of(window)
+    panel.show_options(options(sampling=Sampling(repeat_penalty=1.1)))
+    screen.press("Sampling")
+    field, window_field = panel.field_of("sampling.dry_multiplier"), panel.field_of("sampling.repeat_last_n")
+    assert not field.isVisible() and window_field.isEnabled()
+    panel.form.more_button.click()
+    assert field.isVisible() and not panel.field_of("sampling.dry_base").isEnabled()
+    panel.form.more_button.click()
+    panel.show_options(options(sampling=Sampling(dry_multiplier=0.8)))
+    assert (
+        field.isVisible() and panel.field_of("sampling.dry_base").isEnabled() and not window_field.isEnabled()
+    )
+    bias, chosen = panel.field_of("sampling.logit_bias"), []
+    panel.optionsChosen.connect(chosen.append)
+    bias.setPlainText("42")
+    assert bias.property("refused") and "TOKEN=BIAS" in bias.toolTip() and not chosen
+    bias.setPlainText("42=-5\n yes=2")
+    assert chosen[-1]["sampling"].logit_bias == ("42=-5", " yes=2") and not bias.property("refused")
+    panel.hide()
+
+
 @pytest.mark.slow
 def test_three_problems_are_beside_their_fields_and_at_run_and_vanish_with_their_causes(window, screen_of):
     project, screen = window.services.project, screen_of(window)

@@ -121,7 +121,7 @@ def _setting(field: Field | None) -> str:
     if field is None:
         return ""
     words, setting = field.setting.about, field.setting
-    if setting.special not in (msgspec.UNSET, None) and not setting.choices:
+    if setting.special not in (msgspec.UNSET, None) and not setting.choices and not field.is_list:
         words += f"; {setting.special:g} is {setting.special_words}"
     return f"{words}; {setting.bounds}" if setting.is_bounded else words
 

@@ -161,6 +161,7 @@ def _defaults(state: RunState) -> dict[str, Any]:
         field.key: field.written(getattr(settings, field.name))
         for settings in (request, request.repair)
         for field in settings_of(type(settings)).values()
+        if not field.is_list
     }
     defaults |= {
         "seed": request.sampling.seed,

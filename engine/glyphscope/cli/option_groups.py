@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import MISSING, fields, is_dataclass
 from enum import Enum, StrEnum
@@ -20,6 +21,7 @@ from typer.core import TyperCommand
 from glyphscope.cli.inputs import ANSWER_METAVAR, InputError, read_answer
 from glyphscope.events import Answer, Choice, Field, read_pairs, settings_of
 from glyphscope.events.setting import literals
+from glyphscope.runs.sampling import typed_texts
 
 Settings = TypeVar("Settings", bound=msgspec.Struct)
 
@@ -128,6 +130,8 @@ def command_option(field: Field) -> Any:
         return Annotated[str | None, typer.Option(help=setting_help(field), metavar=ANSWER_METAVAR)]
     if field.is_mapping:
         return Annotated[list[str] | None, typer.Option(help=setting_help(field), metavar="NAME=VALUE")]
+    if field.is_list:
+        return Annotated[list[str] | None, typer.Option(help=setting_help(field), metavar="TEXT")]
     least, most = (field.least, setting.most) if setting.is_bounded else (None, None)
     metavar = None
     if setting.choices:  # of a text with other values too
@@ -160,7 +164,9 @@ def setting_help(field: Field) -> str:
     words = setting.about
     if field.kind is bool and setting.title.lower() not in words.lower():
         words = f"{setting.title}; {words[0].lower()}{words[1:]}"
-    if setting.special is not UNSET and not setting.choices:
+    if field.is_list:
+        words += "; repeatable"
+    elif setting.special is not UNSET and not setting.choices:
         words += f"; {field.written(setting.special):g} is {setting.special_words}"
     if setting.usual:
         usual = setting.usual
@@ -170,6 +176,8 @@ def setting_help(field: Field) -> str:
         usual = _choice_name(Choice(default, ""))
     elif field.is_mapping:
         usual = "none; repeatable"
+    elif field.is_list:
+        usual = " ".join(json.dumps(text) for text in default) or "none"
     else:
         usual = setting.special_words if default == setting.special else f"{default:g}"
     return f"{words}. [{usual}]".replace("’", "'")
@@ -184,6 +192,8 @@ def _given(options: dict[str, Field], given: dict[str, Any]) -> Iterator[tuple[s
             yield field.name, read_answer(value)
         elif field.is_mapping:
             yield field.name, pairs(value, field.key)
+        elif field.is_list:
+            yield field.name, typed_texts(value)
         elif field.setting.choices:
             yield field.name, _choice_names(field).get(value, value)
         else:

@@ -55,6 +55,7 @@ from glyphscope.events import (
     AnyEvent,
     ConstraintKind,
     LoopSettings,
+    ModelInfo,
     RepairSettings,
     RouterSettings,
     RunRequest,
@@ -68,7 +69,6 @@ from glyphscope.models.interface import Model
 from glyphscope.models.opening import EMBEDDED
 from glyphscope.registry import parse_document
 from glyphscope.runs import RunState, reduce_event, run_state
-from glyphscope.runs.sampling import stop_strings
 from glyphscope.runs.strategies import run as run_request
 from glyphscope.runs.strategies.loop.presets import compose
 from glyphscope.runs.strategies.routing.candidates import read_router, router_preset, router_presets
@@ -216,15 +216,9 @@ class SamplingOptions:
             help="Run with each of these seeds (1-20, or 1,3,7-9) and show how often each answer occurs.",
         ),
     ] = None
-    stop: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="TEXT", help="End the answer before this text; \\n is a line feed, \\t a tab. Repeatable."
-        ),
-    ] = None
 
-    def of(self, model: str) -> Sampling:
-        """The profile's settings for a model of that name, with the given ones. Raises GlyphscopeError."""
+    def of(self, model: ModelInfo) -> Sampling:
+        """The profile's settings for a model, with the given ones. Raises GlyphscopeError."""
         base = Sampling()
         if self.profile is not None:
             base = profile_named(self.profile).of(model, base.seed)
@@ -287,9 +281,8 @@ def run(
         model=model,
         grammar=own,
         chat_template=template,
-        stop=stop_strings(sampling.stop or ()),
         **{**how.members, **members},
-        sampling=sampling.of(model),
+        sampling=sampling.of(ModelInfo(name=model)),
     )
     if before is not None:
         named = {
@@ -298,7 +291,7 @@ def run(
             "chat_template": bool(chat_template),
             "router": bool(how.router or how.reply),
         }
-        named |= {"loop": bool(how.preset or how.loop), "stop": bool(sampling.stop)}
+        named |= {"loop": bool(how.preset or how.loop), "stop": "stop" in given}
         request = msgspec.structs.replace(
             request, **rest_of(before, {**named, "sampling": sampling.profile is not None})
         )
@@ -321,8 +314,8 @@ def run(
             request, registry=tools.registry.to_document(), sources=tools.by_tool
         )
         source = stack.enter_context(opened(model, options=options, prompts=stored.cache, quiet=as_json))
-        if sampling.profile is not None:  # recommendations depend on the model's own name
-            request = msgspec.structs.replace(request, sampling=sampling.of(source.info.name))
+        if sampling.profile is not None:  # recommendations depend on the model itself
+            request = msgspec.structs.replace(request, sampling=sampling.of(source.info))
         if seeds is not None:
             raise typer.Exit(
                 print_distribution(request, seeds_to_run(seeds, request), source, record, as_json=as_json)

@@ -47,7 +47,6 @@ from glyphscope.events.evidence import (
 from glyphscope.events.load_options import DEFAULT_LOAD, MAX_SEQUENCES, FlashAttention, KvType, LoadOptions
 from glyphscope.events.request import (
     DEFAULT_CHAT,
-    SAMPLING_OFF,
     ApprovalRule,
     BranchPoint,
     ChatOptions,
@@ -58,14 +57,15 @@ from glyphscope.events.request import (
     RepairSettings,
     RouterSettings,
     RunRequest,
-    Sampling,
     ToolCall,
     under_constraint,
 )
+from glyphscope.events.sampling import SAMPLING_OFF, Sampling, read_bias
 from glyphscope.events.setting import (
     Choice,
     Field,
     Setting,
+    is_needed,
     pair_value,
     pairs_line,
     read_pairs,

@@ -30,7 +30,8 @@ class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):
     `path` of a remote model is its URL without secrets, and `server` is the server program with its version, if
     reported; values that an endpoint does not report are 0 or empty. `reads_thinking`: its chat template has a switch
     for thinking; None if unknown; `reads_effort`: a variable for the reasoning effort. `load`: how a GGUF file was
-    loaded; None in older records and for other models.
+    loaded; None in older records and for other models. `sampling`: the settings that the file recommends for its model
+    (`general.sampling.*`), by the names of `Sampling`.
     """
 
     name: str
@@ -49,6 +50,7 @@ class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):
     reads_thinking: bool | None = None
     reads_effort: bool | None = None
     load: LoadOptions | None = None
+    sampling: dict[str, float] = {}
 
 
 Seconds: TypeAlias = Annotated[float, Meta(ge=-1e9, le=1e9)]

@@ -19,7 +19,7 @@ somebody.
 """
 
 
-Filter: TypeAlias = Literal["", "top-k", "top-p", "min-p"]
+Filter: TypeAlias = Literal["", "top-n-sigma", "top-k", "typical-p", "top-p", "min-p", "XTC"]
 """The filters that remove allowed tokens from the final distribution, in this order."""
 
 
@@ -91,8 +91,9 @@ class TokenStep(msgspec.Struct, frozen=True, kw_only=True):
     sampled here: its figures, including `probability`, are those that the model gives it, or None if they were not
     requested. `narrowed`: a budget allowed only a part of the tokens that the grammar allows; `allowed` and
     `feasible` refer to this part. `tokens`: those after which the answer can still be completed; `reasoning`: those
-    that end the reasoning. `left` is the number of allowed tokens after top-k, top-p and min-p, in this order; empty
-    if no token was sampled (temperature 0, a forced token), at endpoints, and in earlier records.
+    that end the reasoning. `left` is the number of allowed tokens after each
+    of the filters in use (`Sampling.filters`): top-k, top-p and min-p always, others where they are on; empty if no
+    token was sampled (temperature 0, a forced token), at endpoints, and in earlier records.
     """
 
     index: Count

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 import msgspec
-from msgspec import UNSET
 
 from glyphscope.events.answer import CALL, Answer
 from glyphscope.events.choices import (
@@ -40,7 +39,8 @@ from glyphscope.events.choices import (
     ToolUse,
     default_order,
 )
-from glyphscope.events.setting import MAX_INTEGER, Setting, settings_of
+from glyphscope.events.sampling import Sampling, stop_problem
+from glyphscope.events.setting import Setting
 
 MAX_AMOUNT = 2**31 - 1
 """The largest amount of tokens or bytes: a field of the window holds no more."""
@@ -67,49 +67,6 @@ class Message(msgspec.Struct, frozen=True, omit_defaults=True):
     reasoning: str = ""
     tool_call_id: str = ""
     name: str = ""
-
-
-class Sampling(msgspec.Struct, frozen=True, kw_only=True):
-    """How a token is sampled. `temperature` 0 is greedy."""
-
-    temperature: Annotated[float, Setting(
-        "Temperature", "0 always takes the most likely token; higher values vary more",
-        least=0, most=10, step=0.1, words="temperature {value:g}",
-    )] = 0.0  # fmt: skip
-    top_k: Annotated[int, Setting(
-        "Top-k", "Keeps the k most likely allowed tokens", least=0, most=1_000_000, special=0, words="top-k {value}",
-    )] = 40  # fmt: skip
-    top_p: Annotated[float, Setting(
-        "Top-p", "Keeps the most likely tokens up to this total probability",
-        least=0, most=1, special=1.0, step=0.05, words="top-p {value:g}",
-    )] = 0.95  # fmt: skip
-    min_p: Annotated[float, Setting(
-        "Min-p", "Removes tokens below this share of the highest probability",
-        least=0, most=1, special=0.0, step=0.01, words="min-p {value:g}",
-    )] = 0.05  # fmt: skip
-    repeat_penalty: Annotated[float, Setting(
-        "Repeat penalty", "Makes recent tokens less likely",
-        least=0.01, most=10, special=1.0, step=0.05, words="repeat penalty {value:g}",
-    )] = 1.0  # fmt: skip
-    repeat_last_n: Annotated[int, Setting(
-        "Penalty window", "Number of recent tokens, prompt included, that the repeat penalty covers",
-        least=-1, most=1_000_000, special=-1, special_words="all tokens", unit="tokens",
-        words="penalty over {value} tokens",
-    )] = 64  # fmt: skip
-    seed: Annotated[int, Setting(
-        "Seed", "The same seed samples the same tokens", least=0, most=MAX_INTEGER, words="seed {value}",
-    )] = 1  # fmt: skip
-
-    @property
-    def takes_best(self) -> bool:
-        """Whether the allowed token with the largest logit is always chosen."""
-        return self.temperature <= 0 and self.repeat_penalty == 1.0
-
-
-SAMPLING_OFF: dict[str, float] = {
-    name: field.off for name, field in settings_of(Sampling).items() if field.off is not UNSET
-}
-"""The values of `Sampling` that have no effect."""
 
 
 class RouterSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -383,7 +340,10 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
         "Max tokens", "Maximum number of tokens in one answer",
         least=1, most=1_000_000, words="at most {value} tokens",
     )] = 512  # fmt: skip
-    stop: tuple[str, ...] = ()
+    stop: Annotated[tuple[str, ...], Setting(
+        "Stop strings", "The answer ends before the first of these texts; \\n is a line feed, \\t a tab",
+        special=(), words="stop at {value}", check=stop_problem,
+    )] = ()  # fmt: skip
     alternatives: Annotated[int, Setting(
         "Alternatives per token",
         "Most likely other tokens that are reported for each token; more make records larger", least=0, most=100,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
 
@@ -45,7 +45,9 @@ class Setting(msgspec.Struct, frozen=True):
     `least` and `most` are its bounds; without them, those that msgspec checks. `special` is a value with another
     meaning: `special_words` complete the sentence “0 is …”, and None is written as the number below `least`. `step` and
     `unit` are those of its field. `words` is its value within a name, with `{value}`. `key` is its name outside of the
-    struct, if another one. `usual` describes a default that depends on other settings.
+    struct, if another one. `usual` describes a default that depends on other settings. It has an effect only if one of
+    the settings that it `needs` is not off. `check` returns the problem with a list of texts, in words, or an
+    empty text.
     """
 
     title: str
@@ -60,6 +62,8 @@ class Setting(msgspec.Struct, frozen=True):
     choices: tuple[Choice, ...] = ()
     key: str = ""
     usual: str = ""
+    needs: tuple[str, ...] = ()
+    check: Callable[[tuple[str, ...]], str] | None = None
 
     @property
     def is_bounded(self) -> bool:
@@ -100,6 +104,11 @@ class Field(NamedTuple):
     def is_share(self) -> bool:
         """Whether it is a share, which people write in percent."""
         return self.setting.unit == "%"
+
+    @property
+    def is_list(self) -> bool:
+        """Whether it is a list of texts."""
+        return get_origin(self.kind) is tuple
 
     @property
     def off(self) -> Any:
@@ -193,12 +202,23 @@ def wrong_values(settings: msgspec.Struct) -> Iterator[tuple[Field, str]]:
 
 
 def wrong_value(field: Field, value: Any) -> str:
-    """`from 0 to 10; this is -1` for a number outside of the setting's bounds; empty for any other value."""
+    """`from 0 to 10; this is -1` for a number outside of the setting's bounds, the problem with a list of texts; empty
+    for any other value.
+    """
     setting = field.setting
+    if setting.check is not None:
+        return setting.check(tuple(value))
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if not is_number or setting.least <= value <= setting.most:
         return ""
     return f"{setting.bounds}; this is {_number(value)}"
+
+
+def is_needed(settings: msgspec.Struct, field: Field) -> bool:
+    """Whether a setting can have an effect: it needs no other one, or one that is not off."""
+    fields = settings_of(type(settings))
+    needs = field.setting.needs
+    return not needs or any(getattr(settings, name) != fields[name].off for name in needs)
 
 
 def _given_kind(kind: Any) -> Any:

@@ -288,8 +288,7 @@ class Grammar:
     text, except below the rules named in `unlexed`. This is true of the builder's grammars; other grammars and the
     `unlexed` rules are divided into other lexemes for such a lexer (`grammar/lark/lexeme_partition.py`).
 
-    `lexer`: texts are read as llguidance reads them (`grammar/match/longest.py`). Without one, in any way. `lark`: a
-    rule and the Lark text that it was read from, which llguidance gets as it is.
+    `lexer`: texts are read as llguidance reads them (`grammar/match/longest.py`). Without one, in any way.
     """
 
     rules: dict[str, Rule]
@@ -299,7 +298,6 @@ class Grammar:
     unlexed: tuple[str, ...] = ()
     ordered: tuple[Ordered, ...] = ()
     lexer: Lexer | None = None
-    lark: tuple[str, str] | None = None
 
 
 EMPTY = Seq(())

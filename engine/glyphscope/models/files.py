@@ -69,6 +69,7 @@ def model_info(path: Path, header: Header) -> ModelInfo:
         context=max(header.context, 0),
         bytes=header.size,
         has_chat_template=header.has_chat_template,
+        sampling=header.sampling,
     )
 
 

@@ -15,6 +15,7 @@ from typing import Any, BinaryIO, NamedTuple
 from glyphscope.base.errors import ModelError
 from glyphscope.base.figures import byte_size
 from glyphscope.base.inputs import storage_error
+from glyphscope.events import Sampling, settings_of, wrong_value
 
 _DAMAGED = "Download it again: it is damaged, or not complete."
 _BLOCK = 1 << 20
@@ -43,8 +44,14 @@ _FILE_TYPES = {
     12: "Q3_K_M", 13: "Q3_K_L", 14: "Q4_K_S", 15: "Q4_K_M", 16: "Q5_K_S", 17: "Q5_K_M", 18: "Q6_K", 19: "IQ2_XXS",
     20: "IQ2_XS", 21: "Q2_K_S", 22: "IQ3_XS", 23: "IQ3_XXS", 24: "IQ1_S", 25: "IQ4_NL", 26: "IQ3_S", 27: "IQ3_M",
     28: "IQ2_S", 29: "IQ2_M", 30: "IQ4_XS", 31: "IQ1_M", 32: "BF16", 36: "TQ1_0", 37: "TQ2_0", 38: "MXFP4",
+    39: "NVFP4", 40: "Q1_0", 41: "Q2_0",
 }  # fmt: skip
 """llama.cpp's `llama_ftype`: the storage type of most of the weights."""
+
+_SAMPLING = {"temperature": "temp", "repeat_last_n": "penalty_last_n", "repeat_penalty": "penalty_repeat"}
+"""The keys of `general.sampling` with other names than ours. llama.cpp reads the same ones, and also `sequence` and
+those of Mirostat.
+"""
 
 TENSOR_TYPES = {
     0: (1, 4), 1: (1, 2), 2: (32, 18), 3: (32, 20), 6: (32, 22), 7: (32, 24), 8: (32, 34), 9: (32, 36),
@@ -86,6 +93,17 @@ class Header:
     def quantisation(self) -> str:
         kind = self.values.get("general.file_type")
         return _FILE_TYPES.get(kind, "") if isinstance(kind, int) else ""
+
+    @property
+    def sampling(self) -> dict[str, float]:
+        """The settings of `Sampling` that the file states for its model; without values that are out of bounds."""
+        stated: dict[str, float] = {}
+        for name, setting in settings_of(Sampling).items():
+            value = self.values.get(f"general.sampling.{_SAMPLING.get(name, name)}")
+            if isinstance(value, bool) or not isinstance(value, int | float) or wrong_value(setting, value):
+                continue
+            stated[name] = round(value) if setting.kind is int else float(f"{value:.7g}")  # it has 32 bits
+        return stated
 
     @property
     def context(self) -> int:

@@ -18,7 +18,6 @@ from glyphscope.models.templates import template_form
 from glyphscope.registry import ToolRegistry
 from glyphscope.runs.prepared import PreparedRequest
 from glyphscope.runs.relaxation import enforced_answer
-from glyphscope.runs.sampling import stop_problem
 from glyphscope.runs.transforming import transforms
 from glyphscope.turns import TurnForm
 from glyphscope.turns.expected import Expected
@@ -54,20 +53,14 @@ def request_problems(request: RunRequest, info: ModelInfo | None) -> Problems:
 
 
 def setting_problems(request: RunRequest) -> Problems:
-    """Settings outside of their bounds, and impossible stop strings."""
+    """Settings outside of their bounds, and impossible lists of texts."""
     nested = {name: getattr(request, name) for name in ("sampling", "repair", "router", "loop")}
     for name, settings in {"": request, **nested}.items():
         for field, problem in wrong_values(settings):
-            yield RequestProblem(
-                f"{name}.{field.name}".lstrip("."),
-                GlyphscopeError(
-                    f"{field.setting.title} is {problem}.",
-                    where=field.name,
-                    hint=f"Give a number {field.setting.bounds}.",
-                ),
-            )
-    if wrong := stop_problem(request.stop):
-        yield _wrong("stop", f"{wrong}.", "Change the stop strings.", where="stop")
+            message, hint = f"{field.setting.title} is {problem}.", f"Give a number {field.setting.bounds}."
+            if field.is_list:
+                message, hint = f"{problem}.", f"Change the setting {field.setting.title}."
+            yield _wrong(f"{name}.{field.name}".lstrip("."), message, hint, where=field.name)
 
 
 def _prompt_problems(request: RunRequest, info: ModelInfo | None) -> Problems:

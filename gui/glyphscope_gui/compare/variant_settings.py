@@ -10,6 +10,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QComboBox, QSizePolicy, QWidget
 
 from glyphscope.base.errors import GlyphscopeError
+from glyphscope.evals.running.requests import changed_request
 from glyphscope.events import (
     Answer,
     Field,
@@ -21,7 +22,7 @@ from glyphscope.events import (
 )
 from glyphscope_gui.compare.variants import PICKED, Variant, changes_of, value_of
 from glyphscope_gui.run_settings.popup import SettingsPopup
-from glyphscope_gui.run_settings.sampling_settings import sampling_fields
+from glyphscope_gui.run_settings.sampling_settings import SamplingForm, sampling_fields
 from glyphscope_gui.shared.fields import choice_box
 from glyphscope_gui.shared.labels import PlainLabel, push_button
 from glyphscope_gui.shared.language import in_language, tr
@@ -146,19 +147,15 @@ class VariantSettings(SettingsPopup):
             if reset_of(field):
                 field.set_usual(value_of({}, name, base))
             field.show_value(value_of(variant, name, base))
+        self.form.show_used(changed_request(base, variant).sampling)
 
     def _lay_out(self) -> None:
         self.model = ChoiceSetting((), self)
-        rows = {
-            "model": FormRow(
-                tr("Model"),
-                self.model,
-                tr(
-                    "A model used or found on this computer. To use a file from another folder, open it "
-                    "at the top first."
-                ),
-            ),
-            **sampling_fields("temperature", "seed"),
+        tip = tr(
+            "A model used or found on this computer. To use a file from another folder, open it at the top first."
+        )
+        rows = {"model": FormRow(tr("Model"), self.model, tip), **sampling_fields("temperature", "seed")}
+        prompts = {
             "thinking": setting_row(settings_of(RunRequest)["thinking"]),
             "reasoning_effort": setting_row(settings_of(RunRequest)["reasoning_effort"]),
             "template_vars": FormRow(
@@ -178,14 +175,15 @@ class VariantSettings(SettingsPopup):
             ),
             "prompt": FormRow(tr("Prompt"), LinesSetting(str, str), tr("The user’s message of this column")),
         }
-        self.fields = {name: row.field for name, row in rows.items()}
-        grid = SettingsGrid(2)
-        for name, (title, field, tip) in rows.items():
+        self.fields = {name: row.field for name, row in {**rows, **prompts}.items()}
+        for name, field in self.fields.items():
             field.setObjectName(f"compareSetting_{name}")
             field.edited.connect(lambda value, name=name: self.changed.emit(name, value))
-            grid.add(
-                title, field, tip, wide=field is self.model or isinstance(field, LinesSetting | TextSetting)
-            )
+        self.form, grid = SamplingForm(rows), SettingsGrid(2)
+        for title, field, tip in prompts.values():
+            grid.add(title, field, tip, wide=isinstance(field, LinesSetting | TextSetting))
+        self.column.setSpacing(10)
         self.column.addLayout(hbox((self.title, 1), self.reset_button))
+        self.column.addWidget(self.form)
         self.column.addWidget(grid)
         self.column.addStretch(1)

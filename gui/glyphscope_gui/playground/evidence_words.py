@@ -76,12 +76,15 @@ def _sampler_words(token: Token, started: RunStarted) -> str:
     """The numbers of tokens after each sampling filter; empty if no token was sampled."""
     step = token.step
     if step.left:
-        left = dict(zip(("top_k", "top_p", "min_p"), map(count, step.left)))
-        return tr("Of these, top-k left {top_k}, top-p {top_p} and min-p {min_p}.", **left)
-    greedy = started.request.sampling.temperature == 0 and bool(step.alternatives) and not step.forced
+        left = zip(started.request.sampling.filters, map(count, step.left))
+        return tr(
+            "Of these, the filters left: {counts}.", counts=", ".join(f"{name} {kept}" for name, kept in left)
+        )
+    sampling = started.request.sampling
+    greedy = sampling.temperature == 0 and bool(step.alternatives) and not step.forced
     if greedy and started.request.constraint != "endpoint":
-        if started.request.sampling.repeat_penalty != 1:
-            return tr("Temperature 0: the most likely allowed token after the repeat penalty is taken.")
+        if not sampling.takes_best:
+            return tr("Temperature 0: the most likely allowed token after biases and penalties is taken.")
         return tr("Temperature 0: the most likely allowed token is always taken.")
     return ""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from statistics import median_low
 from typing import Any
@@ -12,16 +12,24 @@ from PySide6.QtWidgets import QLabel, QMenu, QWidget
 
 from glyphscope.base.figures import count
 from glyphscope.evals.matrix.profiles import Profile, profiles
-from glyphscope.events import ModelInfo, RunRequest, Sampling, settings_of
+from glyphscope.events import ModelInfo, RunRequest, Sampling, is_needed, settings_of
+from glyphscope.events.sampling import FILTERS
 from glyphscope.runs import RunState
-from glyphscope.runs.sampling import sampling_words, stop_lines, stop_problem, stop_strings
+from glyphscope.runs.sampling import sampling_words
 from glyphscope_gui.run_settings.popup import SettingsPopup
-from glyphscope_gui.shared.labels import PlainLabel, push_button, words_label
+from glyphscope_gui.shared.labels import PlainLabel, link, push_button, words_label
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import hbox
-from glyphscope_gui.shared.settings_grid import FormRow, LinesSetting, SettingsGrid, setting_row
+from glyphscope_gui.shared.layouts import STRETCH, hbox, vbox
+from glyphscope_gui.shared.settings_grid import (
+    ChoiceSetting,
+    FormRow,
+    LinesSetting,
+    SettingsGrid,
+    setting_row,
+)
 
 _NAMES = {
+    "file": tr("From the model’s file"),
     "default": tr("llama.cpp’s defaults"),
     "deterministic": tr("Deterministic"),
     "recommended": tr("Recommended for the model"),
@@ -30,13 +38,17 @@ _NAMES = {
     "tool_calling": tr("Tool calling"),
 }
 GREEDY = tr(
-    "At temperature 0 the most likely allowed token is always taken: top-k, top-p and "
-    "min-p have no effect. Choose a preset, or raise the temperature."
+    "At temperature 0 the most likely allowed token is always taken: the filters, from top-k to "
+    "XTC, have no effect. Choose a preset, or raise the temperature."
 )
 
 
-_MEASURED = ("top_k", "top_p", "min_p", "max_tokens")
-"""The settings that show their effect in the shown run (`_effects`)."""
+MORE = frozenset(settings_of(Sampling)) - {
+    "temperature", "seed", "top_k", "top_p", "min_p", "repeat_penalty", "repeat_last_n",
+}  # fmt: skip
+"""The settings that few people use."""
+_MEASURED = {**FILTERS, "max_tokens": ""}
+"""The settings that show their effect in the shown run, with the names of their filters."""
 
 
 def sampling_fields(*others: str) -> dict[str, FormRow]:
@@ -45,11 +57,45 @@ def sampling_fields(*others: str) -> dict[str, FormRow]:
     """
     fields = settings_of(Sampling)
     names = [*others, *(name for name in fields if name not in ("temperature", "seed"))]
-    shown = (*(fields[name] for name in names), settings_of(RunRequest)["max_tokens"])
-    rows = {setting.name: setting_row(setting) for setting in shown}
-    stop = LinesSetting(read_stops, lambda stops: "\n".join(stop_lines(stops)), tr("none; one per line"))
-    tip = tr("The answer ends before the first of these strings; \\n is a line feed, \\t a tab")
-    return {**rows, "stop": FormRow(tr("Stop strings"), stop, tip)}
+    ends = settings_of(RunRequest)
+    shown = (*(fields[name] for name in names), ends["max_tokens"], ends["stop"])
+    return {setting.name: setting_row(setting) for setting in shown}
+
+
+class SamplingForm(QWidget):
+    """The rows of `sampling_fields`. Those that few people use are below the others, and are shown by a button, or if
+    one of them has an effect. `notes` are the labels beside the fields that are `measured`.
+    """
+
+    def __init__(self, rows: Mapping[str, FormRow], measured: Collection[str] = ()) -> None:
+        super().__init__()
+        self.notes: dict[str, QLabel] = {}
+        self._rows = rows
+        self.usual, self.more = SettingsGrid(2), SettingsGrid(2)
+        for name, (title, field, tip) in rows.items():
+            grid = self.more if name in MORE else self.usual
+            grid.add(title, field, tip, wide=isinstance(field, ChoiceSetting | LinesSetting))
+            if name in measured:
+                self.notes[name] = grid.add_note(PlainLabel(self))
+        tip = tr("Presence and frequency penalty, typical-p, top-n-sigma, XTC, DRY and logit biases")
+        self.more_button = link(tr("More sampling settings"), tip, self, clicked=self._toggle)
+        vbox(self.usual, hbox(self.more_button, STRETCH), self.more, parent=self, spacing=4)
+        self.more.hide()
+
+    def show_used(self, sampling: Sampling) -> None:
+        """Enable the fields that can have an effect with these settings, and show those that have one."""
+        for name, setting in settings_of(Sampling).items():
+            if name in self._rows:
+                self._rows[name].field.setEnabled(is_needed(sampling, setting))
+        if not MORE.isdisjoint(sampling.in_effect):
+            self._show_more(True)
+
+    def _toggle(self) -> None:
+        self._show_more(self.more.isHidden())
+
+    def _show_more(self, shown: bool) -> None:
+        self.more.setVisible(shown)
+        self.more_button.setText(tr("Fewer sampling settings") if shown else tr("More sampling settings"))
 
 
 class SamplingSettings(SettingsPopup):
@@ -57,15 +103,13 @@ class SamplingSettings(SettingsPopup):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__("samplingSettings", tr("Sampling"), parent)
-        self._model = ""
+        self._model = ModelInfo(name="")
         self._run: RunState | None = None
         self.presets_button = push_button(tr("Presets"), self, name="samplingPresets")
         self.presets_button.setMenu(self._preset_menu())
         self.preset_note = PlainLabel(self, role="hint")
         self.greedy_note = words_label(GREEDY)
         self.run_note = words_label("")
-        self.effects: dict[str, QLabel] = {}
-        """By field, the label of the filter's effect, in the order of the form."""
         self._make_fields()
         self._lay_out()
 
@@ -73,9 +117,9 @@ class SamplingSettings(SettingsPopup):
         self._options = options
         for name, field in self._fields.items():
             field.show_value(getattr(options.sampling, name))
+        self.form.show_used(options.sampling)
         self.max_tokens.show_value(options.max_tokens)
         self.stop.show_value(options.stop)
-        self._fields["repeat_last_n"].setEnabled(options.sampling.repeat_penalty != 1)
         self.greedy_note.setVisible(options.sampling.temperature == 0)
         self._show_preset()
 
@@ -84,7 +128,7 @@ class SamplingSettings(SettingsPopup):
 
     def show_model(self, model: ModelInfo | None) -> None:
         """Set the open model, for its recommended settings."""
-        self._model = "" if model is None else model.name
+        self._model = ModelInfo(name="") if model is None else model
         self._show_preset()
 
     def show_run(self, run: RunState) -> None:
@@ -105,15 +149,12 @@ class SamplingSettings(SettingsPopup):
         self.stop.edited.connect(lambda value: self._change(stop=value))
 
     def _lay_out(self) -> None:
-        grid = SettingsGrid(2)
-        for name, (title, field, tip) in self._rows.items():
-            grid.add(title, field, tip, wide=field is self.stop)
-            if name in _MEASURED:
-                self.effects[name] = grid.add_note(PlainLabel(self))
+        self.form = SamplingForm(self._rows, _MEASURED)
+        self.effects = self.form.notes
         presets = hbox(self.presets_button, (self.preset_note, 1), spacing=10)
         self.column.addLayout(presets)
         self.column.addWidget(self.greedy_note)
-        self.column.addWidget(grid)
+        self.column.addWidget(self.form)
         self.column.addWidget(self.run_note)
         self.column.addStretch(1)
 
@@ -140,15 +181,14 @@ class SamplingSettings(SettingsPopup):
         if same is None:
             self.preset_note.setText(tr("Custom"))
             return
-        family = next((each for each in same.for_models if each.fits(self._model)), None)
-        self.preset_note.setText(_NAMES.get(same.name, same.name) if family is None else family.source)
+        self.preset_note.setText(same.source_of(self._model) or _NAMES.get(same.name, same.name))
 
     def _show_effect(self) -> None:
         """Show the tokens that each filter left in the shown run."""
         run = self._run
         effect = None if run is None or run.started is None else effect_of(run)
-        for label, words in zip(self.effects.values(), _effects(effect)):
-            label.setText(words)
+        for name, label in self.effects.items():
+            label.setText("" if effect is None else effect.words(_MEASURED[name]))
         self.run_note.setVisible(effect is not None)
         if effect is None or run is None or run.started is None:
             return
@@ -170,63 +210,40 @@ class SamplingSettings(SettingsPopup):
         self._change(sampling=msgspec.structs.replace(self._options.sampling, **changes))
 
 
-def read_stops(text: str) -> tuple[str, ...]:
-    """The stop texts of a text, one per line. Raises ValueError with the reason in words."""
-    stops = stop_strings(text.splitlines())
-    if wrong := stop_problem(stops):
-        raise ValueError(wrong)
-    return stops
-
-
-def _effects(effect: SamplingEffect | None) -> tuple[str, str, str, str]:
-    """The words beside top-k, top-p, min-p and the most tokens, as in `SamplingSettings.effects`."""
-    if effect is None:
-        return "", "", "", ""
-    longest = tr("{count} used", count=count(effect.longest)) if effect.longest else ""
-    if not effect.sampled:
-        return "", "", "", longest
-    return (
-        tr("{left} of {all} left", left=count(effect.top_k), all=count(effect.allowed)),
-        tr("{left} left", left=count(effect.top_p)),
-        tr("{left} left", left=count(effect.min_p)),
-        longest,
-    )
-
-
 @dataclass(frozen=True)
 class SamplingEffect:
-    """Medians over the `sampled` tokens of a run: how many tokens were allowed, and how many of them each filter left.
+    """Medians over the `sampled` tokens of a run: the `allowed` tokens, and those that each filter left.
 
     `single` counts the steps at which only one token was left, `longest` the tokens of the longest answer.
     """
 
     sampled: int
     allowed: int
-    top_k: int
-    top_p: int
-    min_p: int
+    left: dict[str, int]
     single: int
     longest: int
 
+    def words(self, filter: str) -> str:
+        """The words beside a filter's field, or with an empty name beside the most tokens; empty without an effect."""
+        if not filter:
+            return tr("{count} used", count=count(self.longest)) if self.longest else ""
+        if filter not in self.left:
+            return ""
+        left = count(self.left[filter])
+        if filter == next(iter(self.left)):
+            return tr("{left} of {all} left", left=left, all=count(self.allowed))
+        return tr("{left} left", left=left)
+
 
 def effect_of(state: RunState) -> SamplingEffect:
-    """The effect over all stages of a run. Without a sampled token (greedy, endpoint), all but `longest` are 0."""
-    left = list(_left(state))
-    allowed, top_k, top_p, min_p = (median_low(column) for column in zip(*left)) if left else (0, 0, 0, 0)
+    """The effect over all stages of a run. Without a sampled token (greedy, endpoint), only `longest` is known."""
+    filters = () if state.started is None else state.started.request.sampling.filters
+    steps = [token.step for stage in state.stages for token in stage.tokens]
+    left = [step.left for step in steps if step.left and len(step.left) == len(filters)]
     return SamplingEffect(
         sampled=len(left),
-        allowed=allowed,
-        top_k=top_k,
-        top_p=top_p,
-        min_p=min_p,
+        allowed=median_low(step.allowed for step in steps if step.left) if left else 0,
+        left={name: median_low(column) for name, column in zip(filters, zip(*left))},
         single=sum(each[-1] == 1 for each in left),
         longest=max((len(stage.tokens) for stage in state.stages), default=0),
     )
-
-
-def _left(state: RunState) -> Iterator[tuple[int, int, int, int]]:
-    for stage in state.stages:
-        for token in stage.tokens:
-            if len(token.step.left) == 3:
-                top_k, top_p, min_p = token.step.left
-                yield token.step.allowed, top_k, top_p, min_p

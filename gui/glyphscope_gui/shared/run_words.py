@@ -27,7 +27,7 @@ from glyphscope.events import (
     settings_of,
 )
 from glyphscope.models.opening import embedded_path
-from glyphscope.runs.sampling import stop_lines
+from glyphscope.runs.sampling import text_lines
 from glyphscope_gui.shared.language import in_language, tr
 from glyphscope_gui.shared.settings_grid import translated
 
@@ -54,8 +54,8 @@ def value_words(name: str, value: Any) -> str:
             return " ".join(model_name(value)).strip()
         case "max_tokens":
             return tr("at most %n token(s)", "", value)
-        case "stop":
-            return tr("stop at {stops}", stops=" ".join(stop_lines(value))) if value else tr("no stop string")
+        case "stop" if not value:
+            return tr("no stop string")
         case "system_prompt":
             text = excerpt(value, MAX_TEXT)
             return tr("system prompt “{text}”", text=text) if value.strip() else tr("no system prompt")
@@ -66,7 +66,8 @@ def value_words(name: str, value: Any) -> str:
             return tr("“{text}”", text=excerpt(value, MAX_TEXT))
         case "constraint" if value == "endpoint":
             return tr("endpoint’s constraint")
-    return in_language(_FIELDS[name].words(value), value=value)
+    field = _FIELDS[name]
+    return in_language(field.words(value), value=" ".join(text_lines(value)) if field.is_list else value)
 
 
 def sampling_words(sampling: Sampling, *, short: bool = False) -> str:

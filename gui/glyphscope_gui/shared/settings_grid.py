@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
@@ -25,7 +26,8 @@ from PySide6.QtWidgets import (
 )
 
 from glyphscope.base.figures import percent
-from glyphscope.events import Choice, Field, settings_of
+from glyphscope.events import Choice, Field, settings_of, wrong_value
+from glyphscope.runs.sampling import text_lines, typed_texts
 from glyphscope_gui.shared.icon_button import IconButton
 from glyphscope_gui.shared.labels import PlainLabel, named, set_role
 from glyphscope_gui.shared.language import in_language, tr
@@ -382,7 +384,7 @@ class TextSetting(LineEdit):
         self.edited.emit(value)
 
 
-class LinesSetting(GrowingEdit):
+class LinesSetting(_OfSetting, GrowingEdit):
     """Lines with a value; `edited` while the user types, if the value is valid."""
 
     edited = Signal(object)
@@ -390,15 +392,15 @@ class LinesSetting(GrowingEdit):
     def __init__(self, read: Callable[[str], Any], write: Callable[[Any], str], hint: str = "") -> None:
         super().__init__(5)
         self._read, self._write = read, write
-        self._showing = False
-        self._value: Any = None
+        self._showing = self._was_shown = False
         self.setPlaceholderText(hint)
         self.textChanged.connect(self._changed)
 
     def show_value(self, value: Any) -> None:
-        if value == self._value and not self.property("refused"):
+        if value == self._value and self._was_shown and not self.property("refused"):
             return
-        self._value = value
+        self._shows(value)
+        self._was_shown = True
         self._showing = True
         self.setPlainText(self._write(value))
         self._showing = False
@@ -414,11 +416,11 @@ class LinesSetting(GrowingEdit):
             return
         mark_refused(self, "")
         if value != self._value:
-            self._value = value
+            self._shows(value)
             self.edited.emit(value)
 
 
-SettingField: TypeAlias = NumberSetting | DecimalSetting | ChoiceSetting | FlagSetting
+SettingField: TypeAlias = NumberSetting | DecimalSetting | ChoiceSetting | FlagSetting | LinesSetting
 
 
 def setting_field(setting: Field, parent: QWidget | None = None) -> SettingField:
@@ -434,6 +436,10 @@ def _field_of(setting: Field, parent: QWidget | None) -> SettingField:
         return ChoiceSetting(translated(stated.choices), parent)
     if setting.kind is bool:
         return FlagSetting(in_language(stated.title))
+    if setting.is_list:
+        lines = LinesSetting(partial(_read_texts, setting), _lines, tr("none; one per line"))
+        lines.setParent(parent)
+        return lines
     if setting.is_share:
         return NumberSetting(stated.least * 100, stated.most * 100, stated.unit, parent)
     if setting.kind is float and stated.step < 1:
@@ -447,6 +453,18 @@ def _field_of(setting: Field, parent: QWidget | None) -> SettingField:
     if _is_special(setting):
         field.setSpecialValueText(in_language(stated.special_words))
     return field
+
+
+def _read_texts(setting: Field, typed: str) -> tuple[str, ...]:
+    """The texts of a setting, one per line. Raises ValueError with the problem in words."""
+    texts = typed_texts(typed.splitlines())
+    if problem := wrong_value(setting, texts):
+        raise ValueError(problem)
+    return texts
+
+
+def _lines(texts: Iterable[str]) -> str:
+    return "\n".join(text_lines(texts))
 
 
 def _unit(setting: Field) -> str:
@@ -463,6 +481,8 @@ def _words_of(setting: Field, value: Any) -> str:
         return tr("on") if value else tr("off")
     if stated.special is not UNSET and value == stated.special:
         return in_language(stated.special_words)
+    if setting.is_list:
+        return " ".join(text_lines(value)) or tr("none")
     if setting.is_share:
         return percent(value, 0)
     return f"{value:,}{_unit(setting)}" if isinstance(value, int | float) else str(value)
@@ -482,7 +502,7 @@ def setting_tip(setting: Field) -> str:
     """Its hint, with its special value if its field does not name it."""
     stated = setting.setting
     about = in_language(stated.about)
-    if stated.special is UNSET or stated.choices or _is_special(setting):
+    if stated.special is UNSET or stated.choices or setting.is_list or _is_special(setting):
         return about
     return tr(
         "{about}; {value} is {state}",

@@ -118,7 +118,12 @@ def profiles(as_json: JsonOption = False) -> None:
     for profile in all_profiles():
         table.add_row(profile.name, "", _members(profile.sampling), profile.about)
         for family in profile.for_models:
-            table.add_row("", " ".join(family.models), _members(family.sampling), Text(family.source, "dim"))
+            table.add_row(
+                "",
+                " ".join((*family.models, *family.architectures)),
+                _members(family.sampling),
+                Text(family.source, "dim"),
+            )
     console().print(table)
 
 

@@ -15,19 +15,23 @@ import msgspec
 from glyphscope.base import resources
 from glyphscope.base.errors import find_named
 from glyphscope.base.structs import ready
-from glyphscope.events import Sampling
+from glyphscope.events import ModelInfo, Sampling
 
 CATALOGUE, PROFILES = "evals/catalogue.json", "evals/profiles.json"
 
 
 class _ForModels(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A recommendation for models whose names match one of the patterns (case is ignored), and its source."""
+    """A recommendation for models whose names match one of the patterns (case is ignored), or of one of the
+    architectures, and its source.
+    """
 
-    models: tuple[str, ...]
+    models: tuple[str, ...] = ()
+    architectures: tuple[str, ...] = ()
     source: str
 
-    def fits(self, model: str) -> bool:
-        return any(fnmatch(model.lower(), pattern.lower()) for pattern in self.models)
+    def fits(self, model: ModelInfo) -> bool:
+        named = any(fnmatch(model.name.lower(), pattern.lower()) for pattern in self.models)
+        return named or model.architecture in self.architectures
 
 
 class Recommendation(_ForModels, frozen=True, kw_only=True):
@@ -42,8 +46,8 @@ def catalogue() -> tuple[Recommendation, ...]:
     return tuple(msgspec.json.decode(resources.read_bytes(CATALOGUE), type=ready(list[Recommendation])))
 
 
-def recommended_presets(model: str) -> tuple[str, ...]:
-    """The loop's presets for a model of that name; empty if there is no recommendation."""
+def recommended_presets(model: ModelInfo) -> tuple[str, ...]:
+    """The loop's presets for a model; empty if there is no recommendation."""
     return next((each.presets for each in catalogue() if each.fits(model)), ())
 
 
@@ -56,20 +60,33 @@ class Family(_ForModels, frozen=True, kw_only=True):
 class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How tokens are sampled. `sampling` has members of `Sampling`; missing ones have `Sampling`'s defaults.
 
-    `for_models` are patterns of model names (case is ignored); the first matching entry replaces the members for
-    them. The seed comes from the sample, never from a profile.
+    With `from_file`, those that the model's file states replace them, and those of the first of the families
+    `for_models` that fits replace these. The seed comes from the sample, never from a profile.
     """
 
     name: str
     about: str
     sampling: dict[str, Any] = {}
+    from_file: bool = False
     for_models: tuple[Family, ...] = ()
 
-    def of(self, model: str, seed: int) -> Sampling:
-        """The sampling for a model of that name."""
-        family = next((each for each in self.for_models if each.fits(model)), None)
-        members = {**self.sampling, **(family.sampling if family else {}), "seed": seed}
-        return msgspec.convert(members, ready(Sampling))
+    def of(self, model: ModelInfo, seed: int) -> Sampling:
+        """The sampling for a model."""
+        family = self.family_of(model)
+        members = {**self.sampling, **(model.sampling if self.from_file else {})}
+        return msgspec.convert(
+            members | (family.sampling if family else {}) | {"seed": seed}, ready(Sampling)
+        )
+
+    def family_of(self, model: ModelInfo) -> Family | None:
+        """The first family that the model belongs to; None if there is none."""
+        return next((each for each in self.for_models if each.fits(model)), None)
+
+    def source_of(self, model: ModelInfo) -> str:
+        """Where its settings for that model are published; empty if nowhere."""
+        if family := self.family_of(model):
+            return family.source
+        return "the model's file (general.sampling)" if self.from_file and model.sampling else ""
 
 
 @lru_cache(maxsize=1)

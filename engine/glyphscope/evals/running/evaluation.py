@@ -262,7 +262,7 @@ class _Work:
 
     def _with_facts(self, manifest: Manifest, name: str, facts: OpenedModel) -> Manifest:
         arms = [arm for arm in manifest.arms if arm.model == name]
-        sampling = {arm.id: profile(arm.profile).of(facts.info.name, manifest.seed) for arm in arms}
+        sampling = {arm.id: profile(arm.profile).of(facts.info, manifest.seed) for arm in arms}
         if facts.tables:
             self.folder.keep_tables(facts.tables)
         return msgspec.structs.replace(

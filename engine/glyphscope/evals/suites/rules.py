@@ -31,13 +31,13 @@ from glyphscope.evals.suites.suite import (
     expectations,
 )
 from glyphscope.events import CALL, NOTATIONS, TOOL_CHOICES, Answer, RunRequest
+from glyphscope.events.sampling import stop_problem
 from glyphscope.grammar.regular.regex import unreadable
 from glyphscope.prompting.message_list import ROLES
 from glyphscope.prompting.strategies import strategy_presets
 from glyphscope.prompting.template import presets
 from glyphscope.registry.check import check_schema
 from glyphscope.registry.patterns import bad_pattern
-from glyphscope.runs.sampling import stop_problem
 from glyphscope.runs.strategies.loop.presets import loop_presets
 from glyphscope.runs.transforming import TRANSFORMS
 from glyphscope.turns.answers import answer_grammar, answer_validator_of, schema_answer

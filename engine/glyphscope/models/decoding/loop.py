@@ -16,10 +16,11 @@ import numpy as np
 
 from glyphscope.base.errors import GrammarError, ModelError
 from glyphscope.events import Alternative, EvidenceKind, Narrowed, Origin, Sampling, TokenStep
+from glyphscope.models.decoding.adjustments import Logits
 from glyphscope.models.decoding.budget import TokenBudget
 from glyphscope.models.decoding.mask import Constraint
 from glyphscope.models.decoding.response_prefix import PrefixToken
-from glyphscope.models.decoding.sampler import Allowed, Draw, Logits, SamplerState, top
+from glyphscope.models.decoding.sampler import Allowed, Draw, SamplerState, top
 from glyphscope.models.decoding.text import shown, text_decoder
 
 _FLOOR = np.float32(-100.0)
@@ -161,7 +162,7 @@ class Decoder:
         self._backend = backend
         self._constraint = constraint
         self._budget = budget
-        self._sampler = SamplerState(sampling)
+        self._sampler = SamplerState(sampling, backend.pieces)
         self._max_tokens = max_tokens + len(written)
         self._written = tuple(written)
         self._figures_from = figures_from

@@ -1,17 +1,17 @@
-"""Sampling a token from logits: penalty, top-k, top-p, min-p, temperature, in llama.cpp's order."""
+"""Sampling a token from logits: biases, penalties, DRY, the filters and the temperature, in llama.cpp's order."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from glyphscope.events import Filter, Sampling
+from glyphscope.models.decoding.adjustments import Logits, adjustments
 
-Logits = NDArray[np.float32]
-"""Shape (vocabulary,)."""
 Allowed = NDArray[np.bool_]
 """Shape (vocabulary,): the tokens that the constraint allows next."""
 
@@ -22,25 +22,31 @@ _MANY = 4096
 """From this number of tokens on, sorting by integers and selecting the reported ones is faster."""
 
 
+Places: TypeAlias = range | NDArray[np.intp]
+"""Indices of candidates."""
+
+
 @dataclass(frozen=True, slots=True)
 class Draw:
     """The chosen token and the final distribution: `ids` by descending probability; all other tokens have 0.
 
-    The token was sampled from it, or put in place of a sampled one (a prefix). `candidates` are the tokens that top-k
-    left, in the same order; top-p left the first `top_p` of them, and min-p the first of those, which are `ids`. None
-    if nothing was filtered: a greedy token, or the only allowed one.
+    The token was sampled from it, or put in place of a sampled one (a prefix). `candidates` are allowed tokens in the
+    order of their logits: without top-n-sigma, those that top-k left. `kept` are the places in it that each of the
+    `filters` left, the last of them those of `ids`. There are none if nothing was filtered: a greedy token, or the only
+    allowed one.
     """
 
     id: int
     ids: NDArray[np.int64]
     probabilities: NDArray[np.float64]
     candidates: NDArray[np.int64] | None = None
-    top_p: int = 0
+    filters: tuple[Filter, ...] = ()
+    kept: tuple[Places, ...] = ()
 
     @property
     def left(self) -> tuple[int, ...]:
-        """The number of tokens that top-k, top-p and min-p each left; empty if nothing was filtered."""
-        return () if self.candidates is None else (self.candidates.size, self.top_p, self.ids.size)
+        """The number of tokens that each filter left; empty if nothing was filtered."""
+        return tuple(map(len, self.kept))
 
     def removed_by(self, tokens: Sequence[int]) -> list[Filter]:
         """The filter that removed each of these tokens, all of them allowed; "" if none did."""
@@ -53,10 +59,8 @@ class Draw:
 
     def _removed(self, place: int | None) -> Filter:
         if place is None:
-            return "top-k"
-        if place < self.ids.size:
-            return ""
-        return "min-p" if place < self.top_p else "top-p"
+            return self.filters[0]
+        return next((by for by, kept in zip(self.filters, self.kept) if place not in kept), "")
 
     def probability(self, token: int) -> float:
         """The token's final probability."""
@@ -109,13 +113,20 @@ def _by_number(numbers: Logits, ids: NDArray[np.int64]) -> NDArray[np.int64]:
 class SamplerState:
     """Samples the tokens of one generation. The lower 64 bits of the seed determine all samples (numpy's PCG64).
 
-    Each sampled token uses one random number, a greedy or forced token none. A token that was written in place of a
-    sampled one uses up its number (`skip`): later samples depend on the position of a token, not on its origin.
+    Each sampled token uses one random number, and one more with XTC; a greedy or forced token none. A token that was
+    written in place of a sampled one uses up its numbers (`skip`): later samples depend on the position of a token, not
+    on its origin.
     """
 
-    def __init__(self, sampling: Sampling) -> None:
+    def __init__(self, sampling: Sampling, pieces: Sequence[bytes] = ()) -> None:
+        """`pieces` are the bytes of each token, for logit biases and DRY. Raises PromptError for a bias of no token."""
         self._sampling = sampling
+        self._takes_best = sampling.takes_best
         self._random = np.random.Generator(np.random.PCG64(sampling.seed & (2**64 - 1)))
+        self._filters = sampling.filters
+        self._adjustments = adjustments(sampling, pieces)
+        self._excludes = False
+        """Whether XTC acts at this token."""
 
     def draw(
         self, logits: Logits, allowed: Allowed | None, recent: Sequence[int], best: int | None = None
@@ -124,46 +135,69 @@ class SamplerState:
 
         `recent` are the text's tokens so far, `best` is the first token with the largest logit, if known.
         """
-        if best is not None and self._sampling.takes_best and (allowed is None or allowed[best]):
+        if best is not None and self._takes_best and (allowed is None or allowed[best]):
             return Draw(best, np.array([best]), np.ones(1))
+        number = self._next_number()
         draw = self.put(-1, logits, allowed, recent)
         ids, final = draw.ids, draw.probabilities
-        place = 0
-        if self._sampling.temperature > 0:
-            place = int(np.searchsorted(np.cumsum(final), self._random.random() * final.sum(), side="right"))
+        place = int(np.searchsorted(np.cumsum(final), number * final.sum(), side="right"))
         return replace(draw, id=int(ids[min(place, ids.size - 1)]))
 
     def put(self, token: int, logits: Logits, allowed: Allowed | None, recent: Sequence[int]) -> Draw:
         """Put that token in place of a sampled one; uses no random number."""
         sampling = self._sampling
-        logits = self._penalise(logits, recent)
+        if self._adjustments:
+            logits = logits.copy()
+            for adjust in self._adjustments:
+                adjust(logits, recent)
         if allowed is not None:
             logits = np.where(allowed, logits, np.float32(-np.inf))
         if sampling.temperature <= 0:
             return Draw(token, np.array([int(logits.argmax())]), np.ones(1))
-        candidates = top(logits, max(sampling.top_k, 0))
-        weights = _softmax(logits[candidates].astype(np.float64))
-        top_p, min_p = _cutoffs(weights, sampling)
-        ids = candidates[:min_p]
-        if min_p < candidates.size or sampling.temperature != 1.0:
-            weights = _softmax(logits[ids].astype(np.float64) / sampling.temperature)
-        return Draw(token, ids, weights, candidates, top_p)
+        candidates = top(logits, 0 if sampling.top_n_sigma > 0 else sampling.top_k)
+        chosen = logits[candidates].astype(np.float64)
+        kept, weights = self._filtered(chosen)
+        last = kept[-1]
+        if len(last) < candidates.size or sampling.temperature != 1.0:
+            weights = _softmax(_at(chosen, last) / sampling.temperature)
+        return Draw(token, _at(candidates, last), weights, candidates, self._filters, kept)
 
     def skip(self) -> None:
-        """Use up the random number of a token that was put in place of a sampled one."""
-        if self._sampling.temperature > 0:
-            self._random.random()
+        """Use up the random numbers of a token that was put in place of a sampled one."""
+        self._next_number()
 
-    def _penalise(self, logits: Logits, recent: Sequence[int]) -> Logits:
-        """The repetition penalty of CTRL (arXiv:1909.05858), once for each token among the last `repeat_last_n`."""
-        penalty, last = self._sampling.repeat_penalty, self._sampling.repeat_last_n
-        if penalty == 1.0 or last == 0 or not recent:
-            return logits
-        ids = np.unique(recent if last < 0 else recent[-last:])
-        logits = logits.copy()
-        seen = logits[ids]
-        logits[ids] = np.where(seen > 0, seen / penalty, seen * penalty)
-        return logits
+    def _next_number(self) -> float:
+        """The number from 0 to 1 that chooses the next token; 0 for a greedy one."""
+        if self._sampling.temperature <= 0:
+            return 0.0
+        if self._sampling.xtc_probability > 0:
+            self._excludes = self._random.random() < self._sampling.xtc_probability
+        return self._random.random()
+
+    def _filtered(self, logits: NDArray[np.float64]) -> tuple[tuple[Places, ...], NDArray[np.float64]]:
+        """The places that each filter leaves of descending logits, at least one, and the weights after the last."""
+        sampling = self._sampling
+        kept: list[Places] = []
+        places: Places = range(logits.size)
+        if sampling.top_n_sigma > 0:
+            least = logits[0] - sampling.top_n_sigma * logits.std()
+            places = places[: np.count_nonzero(logits >= least)]
+            kept.append(places)
+        if sampling.top_k > 0:
+            places = places[: sampling.top_k]
+        kept.append(places)
+        weights = _softmax(_at(logits, places))
+        for name in self._filters[len(kept) :]:
+            if name != "XTC" or self._excludes:
+                left = _CUTS[name](weights, sampling)
+                places = places[left] if isinstance(left, slice) else np.asarray(places)[left]
+                weights = weights[left]
+            kept.append(places)
+        return tuple(kept), weights
+
+
+def _at(values: NDArray[Any], places: Places) -> NDArray[Any]:
+    return values[places.start : places.stop] if isinstance(places, range) else values[places]
 
 
 def _softmax(logits: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -171,13 +205,36 @@ def _softmax(logits: NDArray[np.float64]) -> NDArray[np.float64]:
     return weights / weights.sum()  # type: ignore[no-any-return]
 
 
-def _cutoffs(weights: NDArray[np.float64], sampling: Sampling) -> tuple[int, int]:
-    """The number of the descending weights that top-p keeps, and the number that min-p keeps of those; at least one."""
-    remaining = weights.size
-    if sampling.top_p < 1.0:
-        remaining = min(remaining, int(np.searchsorted(np.cumsum(weights), sampling.top_p, side="left")) + 1)
-    remaining = top_p = max(remaining, 1)
-    if sampling.min_p > 0.0:
-        # min-p is relative to the best, so the share of the weights that top-p removed does not matter
-        remaining = min(remaining, int(np.count_nonzero(weights >= sampling.min_p * weights[0])))
-    return top_p, max(remaining, 1)
+def _typical_p(weights: NDArray[np.float64], sampling: Sampling) -> NDArray[np.intp]:
+    """Locally typical sampling (arXiv:2202.00666)."""
+    shares = weights / weights.sum()
+    information = -np.log(np.maximum(shares, np.finfo(np.float64).tiny))
+    order = np.argsort(np.abs(information - (shares * information).sum()), kind="stable")
+    count = int(np.searchsorted(np.cumsum(shares[order]), sampling.typical_p, side="right")) + 1
+    return np.sort(order[:count])
+
+
+def _top_p(weights: NDArray[np.float64], sampling: Sampling) -> slice:
+    if sampling.top_p >= 1.0:
+        return slice(None)
+    total = 1.0 if sampling.typical_p >= 1.0 else weights.sum()
+    return slice(int(np.searchsorted(np.cumsum(weights), sampling.top_p * total, side="left")) + 1)
+
+
+def _min_p(weights: NDArray[np.float64], sampling: Sampling) -> slice:
+    if sampling.min_p <= 0.0:
+        return slice(None)
+    # relative to the best, so the share of the weights that other filters removed does not matter
+    return slice(max(1, int(np.count_nonzero(weights >= sampling.min_p * weights[0]))))
+
+
+def _xtc(weights: NDArray[np.float64], sampling: Sampling) -> slice:
+    """Exclude Top Choices: all but the last of those from the threshold on."""
+    likely = int(np.count_nonzero(weights >= sampling.xtc_threshold * weights.sum()))
+    return slice(max(0, likely - 1), None)
+
+
+_CUTS: dict[Filter, Callable[[NDArray[np.float64], Sampling], slice | NDArray[np.intp]]] = {
+    "typical-p": _typical_p, "top-p": _top_p, "min-p": _min_p, "XTC": _xtc,
+}  # fmt: skip
+"""The weights, in descending order, that each filter after top-k keeps."""

@@ -25,7 +25,9 @@ RESPONSE_FORMAT = "response_format"
 
 
 class Dialect(NamedTuple):
-    """A server's fields. `sampling` maps Glyphscope's names to the server's; it supports no others.
+    """A server's fields. `sampling` maps Glyphscope's names to the server's, and `sampling_on` those that are sent only
+    if they have an effect; it supports no others. `biases` is the form of its `logit_bias`: pairs of an id or a text
+    and the bias, or an object of biases by id.
 
     `grammar` is the field for GBNF, empty if there is none; `answers` has the fields for answers that are not
     calls, by their kinds. A field within another is written with a dot. `schema` is the form of `response_format`.
@@ -45,6 +47,8 @@ class Dialect(NamedTuple):
     schema: SchemaField = "json_schema"
     prefill: Prefill = ""
     sampling: Mapping[str, str] = {}
+    sampling_on: Mapping[str, str] = {}
+    biases: Literal["ids", "pairs"] = "ids"
     most_tokens: str = "max_tokens"
     counting: Mapping[str, Any] = {"stream_options": {"include_usage": True}}
     tokenize: str = ""
@@ -57,20 +61,28 @@ class Dialect(NamedTuple):
     keeping_stop: Mapping[str, Any] = {}
 
 
-_LLAMA = {
-    "top_k": "top_k", "top_p": "top_p", "min_p": "min_p", "repeat_penalty": "repeat_penalty", "seed": "seed",
-}  # fmt: skip
+def _same(*names: str) -> dict[str, str]:
+    return dict(zip(names, names))
+
+
+_OPENAI_ON = _same("presence_penalty", "frequency_penalty", "logit_bias")
+_LLAMA = _same("top_k", "top_p", "min_p", "repeat_penalty", "presence_penalty", "frequency_penalty", "seed")
 _VLLM = _LLAMA | {"repeat_penalty": "repetition_penalty"}
 _EVERY_CHUNK = {"stream_options": {"include_usage": True, "continuous_usage_stats": True}}
 
 LLAMA_SERVER = Dialect(
     "llama-server", "llama-server", "grammar", {"schema": "json_schema"}, prefill="message", tokenize="/tokenize",
-    sampling=_LLAMA | {"repeat_last_n": "repeat_last_n"},
+    sampling=_LLAMA | _same("repeat_last_n", "typical_p", "top_n_sigma", "xtc_probability", "dry_multiplier"),
+    sampling_on=_same(
+        "xtc_threshold", "dry_base", "dry_allowed_length", "dry_penalty_last_n", "dry_sequence_breakers", "logit_bias",
+    ),
+    biases="pairs",
     counting={"stream_options": {"include_usage": True}, "timings_per_token": True},
     effort="template", names_tool=False,  # it silently treats the object as "auto": ggml-org/llama.cpp issue 26535
 )  # fmt: skip
 LLAMA_CPP_PYTHON = Dialect(
     "llama-cpp-python", "llama_cpp.server", "grammar", schema="json_object", sampling=_LLAMA,
+    sampling_on=_same("logit_bias"),
     counting={}, tokenize="/extras/tokenize/count",
     figures=False,  # with them it omits every token that is part of a character (0.3.36: `Llama._create_completion`)
     template_fields=False, effort="",
@@ -81,7 +93,7 @@ VLLM = Dialect(
         "schema": "structured_outputs.json", "regex": "structured_outputs.regex",
         "choice": "structured_outputs.choice",
     },
-    prefill="continue", sampling=_VLLM, counting=_EVERY_CHUNK,
+    prefill="continue", sampling=_VLLM, sampling_on=_same("logit_bias"), counting=_EVERY_CHUNK,
     tokenize="/tokenize", off_top_k=-1, keeping_stop={"include_stop_str_in_output": True},
 )  # fmt: skip
 VLLM_GUIDED = VLLM._replace(
@@ -90,13 +102,16 @@ VLLM_GUIDED = VLLM._replace(
 )  # fmt: skip
 SGLANG = Dialect(
     "sglang", "SGLang", "ebnf", {"schema": RESPONSE_FORMAT, "regex": "regex"}, prefill="continue", sampling=_VLLM,
+    sampling_on=_same("logit_bias"),
     counting=_EVERY_CHUNK, off_top_k=-1, keeping_stop={"no_stop_trim": True},
 )  # fmt: skip
 OPENAI = Dialect(
-    "openai", "OpenAI", sampling={"top_p": "top_p", "seed": "seed"}, most_tokens="max_completion_tokens",
+    "openai", "OpenAI", sampling=_same("top_p", "seed"), sampling_on=_OPENAI_ON, most_tokens="max_completion_tokens",
     template_fields=False, few_stops=True,
 )  # fmt: skip
-COMPATIBLE = Dialect("compatible", "OpenAI-compatible", sampling={"top_p": "top_p", "seed": "seed"})
+COMPATIBLE = Dialect(
+    "compatible", "OpenAI-compatible", sampling=_same("top_p", "seed"), sampling_on=_OPENAI_ON
+)
 
 DIALECTS = {
     each.name: each

@@ -12,7 +12,16 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import msgspec
 
 from glyphscope.base.errors import GrammarError, PromptError
-from glyphscope.events import AUTO, SAMPLING_OFF, AnswerKind, ChatOptions, Message
+from glyphscope.events import (
+    AUTO,
+    AnswerKind,
+    ChatOptions,
+    Message,
+    Sampling,
+    is_needed,
+    read_bias,
+    settings_of,
+)
 from glyphscope.models.chat import RESULTS_AS_USER, results_as_user
 from glyphscope.models.chat_messages import CallStyle, link_results, template_message, with_calls_as_text
 from glyphscope.models.interface import GenerateRequest
@@ -196,16 +205,10 @@ def chat_note(chat: ChatOptions, dialect: Dialect) -> str:
 
 def unsaid(request: GenerateRequest, dialect: Dialect) -> str:
     """A note on the sampling for which this endpoint has no fields; empty if it has fields for all of it."""
-    sampling = request.sampling
-    if sampling.temperature == 0:  # the most probable token, whatever the other settings
-        names = ["repeat_penalty"]
-    else:
-        names = list(SAMPLING_OFF)
-    left = [
-        name
-        for name in names
-        if name not in dialect.sampling and name != "top_p" and getattr(sampling, name) != SAMPLING_OFF[name]
-    ]
+    fields = {**dialect.sampling, **dialect.sampling_on}
+    left = [name for name in request.sampling.in_effect if name not in fields]
+    if len(_biases(request, dialect)) < len(request.sampling.logit_bias):
+        left.append("logit_bias of texts")
     notes = [f"{dialect.title} has no field for {', '.join(left)}; sampling did not use it."] if left else []
     if len(request.stop) > len(_stops(request, dialect)):
         left_out = "left out" if request.tools else "looked for here, as its text comes"
@@ -255,11 +258,28 @@ def _begun(begun: str, messages: list[dict[str, Any]], dialect: Dialect) -> dict
     return {}
 
 
+def _biases(request: GenerateRequest, dialect: Dialect) -> list[tuple[int | str, float]] | dict[str, float]:
+    """The logit biases that the server has a form for: not those of texts, where it has only ids."""
+    biases = list(map(read_bias, request.sampling.logit_bias))
+    if dialect.biases == "pairs":
+        return biases
+    return {str(token): bias for token, bias in biases if isinstance(token, int)}
+
+
 def _sampling(request: GenerateRequest, dialect: Dialect) -> dict[str, Any]:
     sampling = request.sampling
     fields: dict[str, Any] = {"temperature": sampling.temperature, dialect.most_tokens: request.max_tokens}
-    for ours, theirs in dialect.sampling.items():
-        fields[theirs] = getattr(sampling, ours)
+    settings = settings_of(Sampling)
+    for ours, theirs in {**dialect.sampling, **dialect.sampling_on}.items():
+        setting, value = settings[ours], getattr(sampling, ours)
+        if sampling.temperature == 0 and ours in ("typical_p", "xtc_probability"):
+            value = setting.off  # llama.cpp uses them at temperature 0 too
+        if ours in dialect.sampling or (is_needed(sampling, setting) and value != setting.off):
+            fields[theirs] = value
+    if biases := _biases(request, dialect):
+        fields["logit_bias"] = biases
+    else:
+        fields.pop("logit_bias", None)
     if stops := _stops(request, dialect):
         fields |= {"stop": list(stops)} | ({} if request.tools else dict(dialect.keeping_stop))
     if sampling.temperature == 0 and not dialect.grammar:
