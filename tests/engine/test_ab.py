@@ -17,7 +17,7 @@ from glyphscope.base.errors import GlyphscopeError
 from glyphscope.cli.streaming import interrupted, run_all
 from glyphscope.evals import AbPair, Trial, ab_report, pair_of, what_differs
 from glyphscope.evals.matrix import RequestPlan, distinct_seeds, run_key, seeded, seeds_of
-from glyphscope.events import RunRequest, Sampling
+from glyphscope.events import Answer, RunRequest, Sampling
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import run_state
@@ -55,6 +55,15 @@ def test_seeds_are_read_as_they_are_written(text, seeds):
 def test_an_invalid_list_of_seeds_is_rejected(text):
     with pytest.raises(GlyphscopeError):
         seeds_of(text)
+
+
+def test_answers_that_are_not_calls_are_compared_as_they_are_written():
+    asked = msgspec.structs.replace(REQUEST, answer=Answer("choice", "yes\nno"))
+    yes, no = (run_state(run(asked, ScriptedModel(text))) for text in ("yes", "no"))
+    same, other = pair_of(1, (yes, yes), ("A", "B")), pair_of(2, (yes, no), ("A", "B"))
+    assert same.first == Trial(ok=True, call="yes", tokens=same.first.tokens) and not same.difference
+    assert other.difference == 'A: "yes" · B: "no"'
+    assert ab_report([same, other], ("A", "B")).same == 1
 
 
 def test_a_pair_is_judged_and_its_first_difference_described():

@@ -17,7 +17,7 @@ from glyphscope.evals.alignment import align, as_text, difference_words
 from glyphscope.evals.matrix.plan import Planned
 from glyphscope.evals.matrix.seeds import RequestPlan, RunKey, run_key
 from glyphscope.evals.results.words import mcnemar_words, points, share_words
-from glyphscope.evals.scoring.matching import Matcher
+from glyphscope.evals.scoring.matching import Matcher, shown
 from glyphscope.evals.statistics import PairTable, Share, mcnemar, newcombe, share
 from glyphscope.evals.suites.suite import ExpectedCall
 from glyphscope.events import RunRequest
@@ -34,7 +34,9 @@ Judge = Callable[[RunState], str]
 
 
 class Trial(msgspec.Struct, frozen=True, kw_only=True):
-    """One run. `ok` is None if the run has no result: it failed, or was stopped. `why` is its error."""
+    """One run. `ok` is None if the run has no result: it failed, or was stopped. `why` is its error. `call` is its call
+    in words, or an answer that is not a call.
+    """
 
     ok: bool | None
     call: str = ""
@@ -113,7 +115,13 @@ def trial_of(state: RunState, judge: Judge) -> Trial:
         return Trial(ok=None, why=why, tokens=tokens)
     why = judge(state)
     call = f"{state.call.tool} {as_text(state.call.arguments)}" if state.call is not None else ""
-    return Trial(ok=not why, call=call, why=why, tokens=tokens)
+    return Trial(ok=not why, call=call or (_answer(state) or ""), why=why, tokens=tokens)
+
+
+def _answer(state: RunState) -> str | None:
+    """The run's answer that is not a call; None for any other run."""
+    of_calls = state.started is None or state.started.request.answer.is_call
+    return None if of_calls or state.answer is None else state.answer.text
 
 
 def pair_of(
@@ -123,6 +131,8 @@ def pair_of(
     first, second = (trial_of(state, judge) for state in states)
     alignment = align(list(states))
     words = difference_words(alignment, names) if alignment.first is not None else ""
+    if not words and (answers := tuple(map(_answer, states))) and answers[0] != answers[1]:
+        words = " · ".join(f"{name}: {shown(answer)}" for name, answer in zip(names, answers))
     return AbPair(seed=seed, first=first, second=second, difference=words)
 
 
