@@ -9,7 +9,8 @@ from PySide6.QtWidgets import QMessageBox, QWidget
 
 from evaluating import SCENARIOS, SUITES, evaluate_page
 from glyphscope.base.errors import GlyphscopeError
-from glyphscope.evals.suites import Expectation, Scenario, Suite, encode_suite, load_suite
+from glyphscope.evals.suites import Expectation, FinalText, Scenario, Suite, encode_suite, load_suite
+from glyphscope.events import Answer
 from glyphscope_gui.evaluate import SuiteEditor, editable, field_text, field_value, loose_text, loose_value
 from glyphscope_gui.shared import PageId
 from on_screen import Screen
@@ -100,6 +101,60 @@ def test_a_scenario_is_added_with_checks_of_every_kind(edit):
     (call,) = editor.saved().scenarios[-1].expect.calls
     assert call.any_of == {"max_results": (3, 10)}
     assert call.schema["properties"] == {"query": {"pattern": "(?i)tea"}, "sources": {"minItems": 1}}
+
+
+def test_an_answer_that_is_not_a_call_and_the_right_one_are_edited(edit):
+    editor = edit()
+    editor.choose("Scenarios", "mood-good")
+    assert editor.read("Answer") == "Choice" and editor.read("Right answer") == "positive"
+    assert editor.read("Text of the answer") == "positive\nnegative" and not editor.named("Expected call")
+    editor.write("Text of the answer", "positive\nnegative\nmixed")
+    editor.write("Right answer", "Mixed")
+    editor.press("Ignore case and white space")
+    editor.choose("Scenarios", "person-json")
+    assert json.loads(editor.read("Right answer")) == {"name": "Ann", "age": 30}
+    editor.write("Right answer", '{"name": "Bob", "age": 31}')
+    editor.choose("Scenarios", "order-json")
+    assert "rules for the answer are too complex" in editor and not editor.named("Right answer")
+    editor.choose("Scenarios", "search-news")
+    assert editor.named("Expected call") and not editor.named("Right answer")
+    editor.choose("Answer", "Pattern")
+    editor.write("Text of the answer", "[0-9]+")
+    editor.choose("Scenarios", "mood-bad")
+    editor.choose("Answer", "Tool call")
+    editor.choose("Expected call", "search")
+    by_id = {each.id: each for each in editor.saved().scenarios}
+    good, person, news = by_id["mood-good"], by_id["person-json"], by_id["search-news"]
+    assert good.answer.choices == ("positive", "negative", "mixed")
+    assert good.expect.final == FinalText(equals="Mixed", folded=True)
+    assert person.expect.final.equals == {"name": "Bob", "age": 31}
+    assert len(by_id["order-json"].expect.final.any_of) == 2
+    assert (news.answer, news.expect) == (Answer("regex", "[0-9]+"), Expectation())
+    assert by_id["mood-bad"].answer.is_call and by_id["mood-bad"].expect.final is None
+
+
+def test_the_answer_of_a_suite_is_shown_and_stays_that_of_the_suite(edit, tmp_path):
+    yes = Scenario(id="yes", prompt="Is it?", expect=Expectation(final=FinalText(equals="yes")))
+    suite = Suite(
+        glyphscope_suite=1, name="s", about="", answer=Answer("choice", "yes\nno"), scenarios=(yes,)
+    )
+    editor = edit(suite, tmp_path / "s.json")
+    assert editor.read("Answer") == "Choice"
+    editor.write("Right answer", "no")
+    (saved,) = editor.saved().scenarios
+    assert saved.answer is None and saved.expect.final.equals == "no"
+
+
+def test_an_answer_is_written_as_json_as_in_the_file(edit):
+    editor, text = edit(), "The scenario as JSON"
+    editor.choose("Scenarios", "mood-good")
+    editor.press("JSON")
+    scenario = json.loads(editor.read(text))
+    editor.write(text, json.dumps({**scenario, "answer": "schema:file.json"}))
+    assert "file.json is read only from the file of a suite" in editor
+    editor.write(text, json.dumps({**scenario, "answer": "choice:positive|fine"}))
+    by_id = {each.id: each for each in editor.saved().scenarios}
+    assert by_id["mood-good"].answer == Answer("choice", "positive\nfine")
 
 
 def test_the_tools_of_a_suite_are_read_beside_its_file(edit, tmp_path):

@@ -21,22 +21,28 @@ from glyphscope.evals.suites.call_form import (
     form_of,
     with_assertions,
 )
-from glyphscope.evals.suites.suite import ExpectedCall, Scenario
+from glyphscope.evals.suites.reading import given_answer
+from glyphscope.evals.suites.suite import ExpectedCall, FinalText, Scenario
+from glyphscope.events import ANSWER_CHOICES, CALL, Answer, AnswerKind
 from glyphscope.registry import Tool, ToolRegistry
 from glyphscope_gui.evaluate.assertions_form import (
+    MAX_LINES,
     MIN_BOX,
     AssertionsForm,
     FormLine,
     LinesForm,
     field_text,
     field_value,
+    loose_text,
+    loose_value,
 )
 from glyphscope_gui.shared.labels import link, named, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, hbox, holder, stack, vbox
 from glyphscope_gui.shared.plain_text import document_part, is_long
 from glyphscope_gui.shared.segmented import Segmented
-from glyphscope_gui.shared.text_edits import LineEdit, WrappingEdit
+from glyphscope_gui.shared.settings_grid import translated
+from glyphscope_gui.shared.text_edits import GrowingEdit, LineEdit, WrappingEdit
 from glyphscope_gui.theme import mono_font
 
 KINDS: tuple[tuple[CheckKind, str, str], ...] = (
@@ -152,6 +158,10 @@ class ScenarioForm(QWidget):
         """Whether the form can show the expected call."""
         self._plain = True
         """Whether the form can show the assertions."""
+        self._answer = CALL
+        self._suite_answer: Answer | None = None
+        self._plain_final = True
+        """Whether the form can show the rules for an answer that is not a call."""
         self._long = False
         """Whether the scenario is too long to be edited: the beginning of its JSON is shown."""
         self.views = Segmented(
@@ -168,12 +178,26 @@ class ScenarioForm(QWidget):
         self.prompt_edit = named(WrappingEdit(self), "scenarioPrompt", tr("Prompt"))
         self.prompt_edit.setTabChangesFocus(True)
         self.prompt_edit.setMaximumHeight(96)
+        self.answer_box = named(QComboBox(self), "scenarioAnswerKind", tr("Answer"))
+        for value, words, _hint in translated(ANSWER_CHOICES):
+            self.answer_box.addItem(words, value)
+        self.answer_edit = named(GrowingEdit(MAX_LINES, self), "scenarioAnswer", tr("Text of the answer"))
+        self.answer_edit.setPlaceholderText(
+            tr("The schema, the pattern, the texts (one per line) or the grammar")
+        )
+        self.right_edit = _line(tr("Right answer"), "scenarioRight")
+        self.right_edit.setPlaceholderText(
+            tr("A text, or the value of a schema as JSON; empty: any valid answer")
+        )
         self.tool_box = named(QComboBox(self), "scenarioTool", tr("Expected call"))
         self.checks = ChecksForm(self)
         self.others_box = QCheckBox(tr("Other arguments are allowed"), self)
         self.loose_box = QCheckBox(tr("Ignore case and white space"), self)
         self.complex_label = words_label(
             tr("The expected call is too complex for a form: edit it as JSON."), parent=self
+        )
+        self.complex_answer = words_label(
+            tr("The rules for the answer are too complex for a form: edit them as JSON."), parent=self
         )
         self.assertions = AssertionsForm(self)
         self.complex_assertions = words_label(
@@ -195,9 +219,15 @@ class ScenarioForm(QWidget):
 
     # -- what is shown -----------------------------------------------------------------------------------------
 
-    def show_scenario(self, scenario: Scenario, registry: ToolRegistry | None) -> None:
-        """Show another scenario; with `registry` None its tools cannot be read, and only the JSON is shown."""
+    def show_scenario(
+        self, scenario: Scenario, registry: ToolRegistry | None, suite_answer: Answer | None = None
+    ) -> None:
+        """Show another scenario; with `registry` None its tools cannot be read, and only the JSON is shown.
+        `suite_answer` is the suite's.
+        """
         self._showing = True
+        self._answer = scenario.answer or suite_answer or CALL
+        self._suite_answer = suite_answer
         self._scenario = scenario
         document = msgspec.to_builtins(scenario)
         self._show_long(document) if is_long(document) else self._show_fields(scenario, registry)
@@ -240,10 +270,8 @@ class ScenarioForm(QWidget):
         self.assertions.show_lines(lines or ())
         self.assertions.setVisible(self._plain)
         self.complex_assertions.setVisible(not self._plain)
-        for part in (self.tool_box, self.checks, self.others_box, self.loose_box):
-            part.setVisible(simple)
-        self.complex_label.setVisible(not simple)
         self._simple = simple
+        self._show_answer(scenario.expect.final)
 
     def scenario(self) -> Scenario:
         """Return the edited scenario. Raises GlyphscopeError if a field cannot be read."""
@@ -253,8 +281,14 @@ class ScenarioForm(QWidget):
         if self.views.value == JSON:
             return _of_json(self.json_edit.toPlainText())
         expect = self._scenario.expect
-        if self._simple:
-            expect = msgspec.structs.replace(expect, calls=self._calls(), extra_calls=self._extra_calls())
+        answer = self._edited_answer()
+        if not answer.is_call:
+            expect = msgspec.structs.replace(expect, calls=(), extra_calls=False, final=self._final(answer))
+        elif self._simple:
+            final = expect.final if self._answer.is_call else None
+            expect = msgspec.structs.replace(
+                expect, calls=self._calls(), extra_calls=self._extra_calls(), final=final
+            )
         if self._plain:
             expect = with_assertions(expect, self.assertions.lines())
         return msgspec.structs.replace(
@@ -263,7 +297,54 @@ class ScenarioForm(QWidget):
             group=self.group_edit.text().strip(),
             prompt=self.prompt_edit.toPlainText(),
             expect=expect,
+            answer=self._scenario.answer if answer == self._answer else answer,
         )
+
+    def _edited_answer(self) -> Answer:
+        kind: AnswerKind = self.answer_box.currentData()
+        return CALL if kind == "call" else Answer(kind, self.answer_edit.toPlainText())
+
+    def _final(self, answer: Answer) -> FinalText | None:
+        """Return the rules for an answer that is not a call. Raises GlyphscopeError."""
+        assert self._scenario is not None
+        if not self._plain_final:
+            return self._scenario.expect.final
+        if not (text := self.right_edit.text()):
+            return None
+        value = loose_value("equals", text) if answer.kind == "schema" else text
+        return FinalText(equals=value, folded=self.loose_box.isChecked())
+
+    def _show_answer(self, final: FinalText | None) -> None:
+        """Show the answer and the rules for one that is not a call."""
+        self._plain_final = final is None or final == FinalText(equals=final.equals, folded=final.folded)
+        self.answer_box.setCurrentIndex(self.answer_box.findData(self._answer.kind))
+        self.answer_edit.setPlainText(self._answer.text)
+        right = "" if final is None or final.equals is msgspec.UNSET else final.equals
+        is_value = self._answer.kind == "schema" and right != ""
+        self.right_edit.setText(loose_text("equals", right) if is_value else str(right))
+        if final is not None and not self._answer.is_call:
+            self.loose_box.setChecked(final.folded)
+        self._show_parts()
+
+    def _show_parts(self) -> None:
+        """Show the fields of a call, or those of another answer."""
+        is_call = self.answer_box.currentData() == "call"
+        call, final = is_call and self._simple, not is_call and self._plain_final
+        for row, is_shown in (
+            (self.answer_edit, not is_call),
+            (self.right_edit, final),
+            (self.tool_box, call),
+        ):
+            self.rows.setRowVisible(row, is_shown)
+        for part, is_shown in (
+            (self.checks, call),
+            (self.others_box, call),
+            (self.loose_box, call or final),
+            (self.complex_label, is_call and not self._simple),
+            (self.complex_answer, not is_call and not self._plain_final),
+        ):
+            part.setVisible(is_shown)
+        self._enable_call()
 
     def _calls(self) -> tuple[ExpectedCall, ...]:
         tool = self.tool_box.currentData()
@@ -300,6 +381,8 @@ class ScenarioForm(QWidget):
         has_tool = self.tool_box.currentData() not in (NO_CALL, ANY_CALLS)
         for part in (self.checks, self.others_box, self.loose_box):
             part.setEnabled(has_tool)
+        if self.answer_box.currentData() != "call":
+            self.loose_box.setEnabled(True)
 
     def _tool_chosen(self, _place: int) -> None:
         """Show the arguments of the chosen tool, which has no checks yet."""
@@ -318,19 +401,24 @@ class ScenarioForm(QWidget):
             return
         self._show_as(view)
         registry = ToolRegistry(tuple(self._tools.values())) if self._tools else None
-        self.show_scenario(edited, registry)
+        self.show_scenario(edited, registry, self._suite_answer)
+
+    def _kind_chosen(self, _place: int) -> None:
+        self._show_parts()
+        self._notify()
 
     def _notify(self) -> None:
         if not self._showing:
             self.changed.emit()
 
     def _connect(self) -> None:
-        for edit in (self.id_edit, self.group_edit):
+        for edit in (self.id_edit, self.group_edit, self.right_edit):
             edit.textChanged.connect(lambda _text: self._notify())
-        for text in (self.prompt_edit, self.json_edit):
+        for text in (self.prompt_edit, self.json_edit, self.answer_edit):
             text.textChanged.connect(self._notify)
         for box in (self.others_box, self.loose_box):
             box.toggled.connect(lambda _on: self._notify())
+        self.answer_box.activated.connect(self._kind_chosen)
         self.tool_box.activated.connect(self._tool_chosen)
         self.checks.changed.connect(self._notify)
         self.assertions.changed.connect(self._notify)
@@ -338,7 +426,7 @@ class ScenarioForm(QWidget):
 
     def _lay_out(self) -> None:
         fields = QWidget(self)
-        form = QFormLayout(fields)
+        form = self.rows = QFormLayout(fields)
         form.setContentsMargins(0, 0, 0, 0)
         form.setHorizontalSpacing(14)
         form.setVerticalSpacing(9)
@@ -346,11 +434,15 @@ class ScenarioForm(QWidget):
         form.addRow(tr("Name"), self.id_edit)
         form.addRow(tr("Group"), self.group_edit)
         form.addRow(tr("Prompt"), self.prompt_edit)
+        form.addRow(tr("Answer"), self.answer_box)
+        form.addRow(tr("Text of the answer"), self.answer_edit)
+        form.addRow(tr("Right answer"), self.right_edit)
         form.addRow(tr("Expected call"), self.tool_box)
         form.addRow("", self.checks)
         form.addRow("", self.others_box)
         form.addRow("", self.loose_box)
         form.addRow("", self.complex_label)
+        form.addRow("", self.complex_answer)
         form.addRow(tr("Assertions"), self.assertions)
         form.addRow("", self.complex_assertions)
         top = holder(vbox(fields, STRETCH), self)
@@ -369,6 +461,16 @@ def _as_json(scenario: Scenario) -> str:
 def _of_json(text: str) -> Scenario:
     """Raises GlyphscopeError."""
     try:
-        return msgspec.json.decode(text.encode("utf-8", "replace"), type=ready(Scenario))
-    except (msgspec.MsgspecError, RecursionError) as error:
+        document = json.loads(text)
+        given = document.get("answer") if isinstance(document, dict) else None
+        if isinstance(given, str) or (isinstance(given, dict) and "schema" in given):
+            document["answer"] = msgspec.to_builtins(given_answer(given, _no_file))
+        return msgspec.convert(document, ready(Scenario))
+    except (ValueError, RecursionError) as error:
         raise GlyphscopeError(tr("Not a scenario: {why}.", why=str(error))) from None
+
+
+def _no_file(name: str) -> str:
+    raise GlyphscopeError(
+        tr("{name} is read only from the file of a suite. Write the text itself.", name=name)
+    )

@@ -141,7 +141,7 @@ class SuiteEditor(PlainDialog):
             return
         self._row = row
         scenario = self._scenarios[row]
-        self.form.show_scenario(scenario, self._registry(scenario))
+        self.form.show_scenario(scenario, self._registry(scenario), self._suite.answer)
         show_words(self.problem, "")
 
     def _registry(self, scenario: Scenario) -> ToolRegistry | None:

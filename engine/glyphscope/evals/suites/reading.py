@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path as FilePath
@@ -112,6 +112,21 @@ def encode_suite(suite: Suite) -> bytes:
     return msgspec.json.format(msgspec.json.encode(suite), indent=1) + b"\n"
 
 
+def given_answer(given: Any, read: Callable[[str], str]) -> Answer:
+    """An answer as a suite may give it: described, or a schema. `read` returns the text of a file.
+
+    Raises GlyphscopeError.
+    """
+    if isinstance(given, str):
+        return described_answer(given, read)
+    if isinstance(given, dict) and [*given] == ["schema"]:
+        return Answer("schema", json.dumps(given["schema"], ensure_ascii=False))
+    raise GlyphscopeError(
+        "This does not describe an answer.",
+        hint='Write a text, such as "choice:yes|no" or "schema:FILE", or {"schema": {…}}.',
+    )
+
+
 def suite_registry(suite: Suite, scenario: Scenario | None, folder: FilePath | None = None) -> ToolRegistry:
     """The tools of a scenario, or of the suite's checks and sizes: the scenario's own registry in place of the suite's,
     and its `tools` as the allow list. Raises RegistryError and StorageError.
@@ -169,21 +184,10 @@ class _Reading:
             if given is None or (isinstance(given, dict) and "schema" not in given):
                 continue
             try:
-                part["answer"] = msgspec.to_builtins(self._answer(given))
+                part["answer"] = msgspec.to_builtins(given_answer(given, self._answer_file))
             except GlyphscopeError as error:
                 del part["answer"]
                 yield (*at, "answer"), error.words
-
-    def _answer(self, given: Any) -> Answer:
-        """Raises GlyphscopeError."""
-        if isinstance(given, str):
-            return described_answer(given, self._answer_file)
-        if isinstance(given, dict) and [*given] == ["schema"]:
-            return Answer("schema", json.dumps(given["schema"], ensure_ascii=False))
-        raise GlyphscopeError(
-            "This does not describe an answer.",
-            hint='Write a text, such as "choice:yes|no" or "schema:FILE", or {"schema": {…}}.',
-        )
 
     def _answer_file(self, name: str) -> str:
         """Raises StorageError and SuiteError."""
