@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import runpy
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 
 from glyphscope.base.errors import PromptError
+from glyphscope.events import pair_value
 from glyphscope.models.inspection import Inspection, inspect_template, with_proof
+from glyphscope.models.template_variables import TemplateVariable
 from glyphscope.models.turn_forms import derived_form, open_template
 from glyphscope.turns.foreign import KNOWN, KnownForm
 from glyphscope.turns.form import STATES
@@ -33,11 +36,14 @@ HEAD = f"""# The chat templates that llama.cpp ships, and their forms
 
 For each template: how a call begins, the encoding of its arguments, the reasoning markers with the prompt's part in
 them (thinking on, off, undefined), and the proof: of {TURNS:,} random turns that the template rendered, how many were
-read back equal, and how many of these without any departure from the form. `python packaging/known_forms.py --table`
-writes this page. The columns are explained in [native forms](native-forms.md).
+read back equal, and how many of these without any departure from the form. The last column has the variables that
+`--template-var` can set, with the values that change a prompt; in brackets those that change none of the tried
+conversations ([template variables](models.md#template-variables-and-reasoning-effort)).
+`python packaging/known_forms.py --table` writes this page. The columns are explained in
+[native forms](native-forms.md).
 
-| template | call | arguments | reasoning | equal | strict |
-|---|---|---|---|---|---|
+| template | call | arguments | reasoning | equal | strict | variables |
+|---|---|---|---|---|---|---|
 """
 
 
@@ -84,7 +90,7 @@ def table(folder: Path) -> str:
 
 def _row(name: str, found: Inspection) -> str:
     form, proof = found.form, found.proof
-    cells = [name, "none", "", "none", "", ""]
+    cells = [name, "none", "", "none", "", "", variables(found.variables)]
     if form.calls:
         cells[1:3] = [_code(written(form.calls[0])), form.calls[0].arguments.encoding]
         proved = proof["turns"] > 0
@@ -95,6 +101,17 @@ def _row(name: str, found: Inspection) -> str:
         prompt = [form.reasoning.prompt.get(state, "leaves") for state in STATES]
         cells[3] = markers + f" ({'always ' + prompt[0] if len(set(prompt)) == 1 else ', '.join(prompt)})"
     return f"| {' | '.join(cells)} |"
+
+
+def variables(found: Sequence[TemplateVariable]) -> str:
+    """Each variable with its values that change a prompt; in brackets one that has none."""
+    words = []
+    for each in found:
+        changing = [pair_value(tried.value) for tried in each.values if tried.changes]
+        simple = each.kind in ("switch", "choice", "number")
+        values = f" {' '.join(changing)}" if simple else f" ({each.kind})"
+        words.append(f"`{each.name}`{values}" if changing else f"[`{each.name}`]")
+    return ", ".join(words)
 
 
 def _code(text: str) -> str:

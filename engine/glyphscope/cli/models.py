@@ -17,7 +17,7 @@ from rich.text import Text
 from glyphscope.base.errors import ModelError
 from glyphscope.base.figures import byte_size, duration_ms, parameter_count, rate
 from glyphscope.base.inputs import home_path
-from glyphscope.base.shorten import listed, shorten
+from glyphscope.base.shorten import listed
 from glyphscope.base.visible import visible
 from glyphscope.cli.load_options import LoadingOption, opened
 from glyphscope.cli.models_hub import get, search
@@ -25,8 +25,9 @@ from glyphscope.cli.option_groups import with_groups
 from glyphscope.cli.options import JsonOption
 from glyphscope.cli.output import TextTable, console, diagnostics, facts_table, print_json, print_text
 from glyphscope.cli.signals import closing_when_ended
+from glyphscope.cli.template import variables_table
 from glyphscope.cli.template_forms import read_template
-from glyphscope.events import LoadOptions, pair_value
+from glyphscope.events import LoadOptions
 from glyphscope.events.load_options import USUAL_BATCH
 from glyphscope.models.batch_sizes import BatchFile, BatchTimes
 from glyphscope.models.files import inspect_file
@@ -44,8 +45,8 @@ from glyphscope.turns.slots import PROMPT_PARTS, Slot
 
 _MAX_LENGTH = 1000
 """Characters of a rendering that are shown beside a difference."""
-_MAX_VALUE, _MAX_NAMED = 48, 12
-"""Characters of a value or a difference in a table, and names of templates that are listed."""
+_MAX_NAMED = 12
+"""Names of templates that are listed."""
 _NO_MODEL = "No model was found. Try --folder, or: glyphscope models get OWNER/NAME, or: pip install 'glyphscope[demo]'"
 
 app = typer.Typer(
@@ -270,7 +271,7 @@ def _print(name: str, inspection: Inspection) -> None:
     if inspection.thinking:
         _print_part("The prompt by state of thinking", facts_table(_thinking(inspection)))
     if inspection.variables:
-        _print_part("The variables that can be set", _variables(inspection))
+        _print_part("The variables that can be set", variables_table(inspection.variables))
     if inspection.markers:
         rows = [
             (_shown(each.text), each.words, " ".join(str(token.id) for token in each.tokens))
@@ -318,24 +319,6 @@ def _thinking(inspection: Inspection) -> list[tuple[str, str, str]]:
         words = PROMPT_PARTS.get(each.part, "") + (f" (as {each.like})" if each.like else "")
         out.append((each.state, _shown(each.prompt), words.strip()))
     return out
-
-
-def _variables(inspection: Inspection) -> TextTable:
-    """A row for each value that was tried, with what it changes first."""
-    table = TextTable("variable", "value", "where", "without it", "with it")
-    for each in inspection.variables:
-        for place, tried in enumerate(each.values):
-            default = tuple(each.default) == (tried.value,)
-            where = "the default" if default and not tried.changes else tried.conversation
-            table.add_row(
-                each.name if not place else "",
-                shorten(pair_value(tried.value), _MAX_VALUE),
-                where
-                or (f"rejected: {tried.error}" if tried.error else "changes nothing in these conversations"),
-                shorten(_shown(tried.before), _MAX_VALUE),
-                shorten(_shown(tried.after), _MAX_VALUE),
-            )
-    return table
 
 
 def _pair(pair: Pair) -> list[Text]:

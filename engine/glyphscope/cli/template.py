@@ -1,7 +1,10 @@
-"""`glyphscope template …`: `lint` names the errors of chat templates, and `compare` shows where two of them differ."""
+"""`glyphscope template …`: `lint` names the errors of chat templates, `compare` shows where two of them differ, and
+`variables` lists those that can be set.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -11,13 +14,17 @@ from glyphscope.base.shorten import shorten
 from glyphscope.base.visible import visible
 from glyphscope.cli.inputs import InputError, shown_source
 from glyphscope.cli.options import JsonOption
-from glyphscope.cli.output import print_json, print_text
+from glyphscope.cli.output import TextTable, console, print_json, print_text
 from glyphscope.cli.template_forms import read_template
+from glyphscope.events import pair_value
 from glyphscope.models.template_lint import ConversationPair, compare_templates, lint_template
+from glyphscope.models.template_variables import TemplateVariable, find_variables
 from glyphscope.turns.conversations import CONVERSATIONS
 from glyphscope.turns.lint import LEVELS, Fault, Level, TemplateLint
 
-app = typer.Typer(help="Chat templates: their errors, and where two differ.", no_args_is_help=True)
+app = typer.Typer(
+    help="Chat templates: their errors, where two differ, and their variables.", no_args_is_help=True
+)
 
 _METAVAR = "FILE.gguf|TEMPLATE.jinja|FOLDER"
 _MARKS: dict[Level, tuple[str, str]] = {
@@ -25,6 +32,8 @@ _MARKS: dict[Level, tuple[str, str]] = {
     "warning": ("!", "yellow"),
     "note": ("·", "dim"),
 }
+_MAX_VALUE = 48
+"""Characters of a value or a difference in a table."""
 _BEFORE, _AFTER = 60, 60
 """Characters of two renderings beside their first difference."""
 
@@ -145,4 +154,49 @@ def _around(text: str, at: int) -> str:
 
 
 def _visible(text: str) -> str:
+    return visible(text).replace("␊", "⏎")
+
+
+@app.command("variables")
+def variables_(
+    template: Annotated[
+        str, typer.Argument(metavar=_METAVAR, help="A model, a chat template, or a folder with one.")
+    ],
+    name: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME", help="The chat template of that name in the model's file, if it has several."
+        ),
+    ] = "",
+    as_json: JsonOption = False,
+) -> None:
+    """List the variables that `--template-var` can set, each value with the first change of a prompt."""
+    found = find_variables(read_template(template, name))
+    if as_json:
+        print_json(found)
+    elif not found:
+        print_text("The template reads no variables besides those that every prompt sets.")
+    else:
+        console().print(variables_table(found))
+
+
+def variables_table(variables: Sequence[TemplateVariable]) -> TextTable:
+    """A row for each value that was tried, with what it changes first."""
+    table = TextTable("variable", "value", "where", "without it", "with it")
+    for each in variables:
+        for place, tried in enumerate(each.values):
+            default = tuple(each.default) == (tried.value,)
+            where = "the default" if default and not tried.changes else tried.conversation
+            table.add_row(
+                each.name if not place else "",
+                shorten(pair_value(tried.value), _MAX_VALUE),
+                where
+                or (f"rejected: {tried.error}" if tried.error else "changes nothing in these conversations"),
+                shorten(_on_one_line(tried.before), _MAX_VALUE),
+                shorten(_on_one_line(tried.after), _MAX_VALUE),
+            )
+    return table
+
+
+def _on_one_line(text: str) -> str:
     return visible(text).replace("␊", "⏎")

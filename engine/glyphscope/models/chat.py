@@ -167,7 +167,8 @@ class ChatTemplate:
     def uses(self) -> dict[str, Uses]:
         """How it uses the variables that a user may set, in the order of their first use."""
         environment = TemplateEnvironment()
-        return uses_of(environment.parse(self._source), environment.globals)
+        uses = uses_of(environment.parse(self._source), environment.globals)
+        return {name: each for name, each in uses.items() if name in self.reads}
 
     @cached_property
     def notes(self) -> str:
@@ -227,7 +228,8 @@ class ChatTemplate:
         except Exception as error:  # any: RecursionError, MemoryError, an error in a filter
             given = ", ".join(f"{name} = {_shown(value)}" for name, value in self._given.items())
             given = f" with {given}" if given else ""
-            raise _unusable(f"cannot take these messages{given}: {_reason(error)}") from error
+            hint = "Give the variables other values, or none." if given else HINT
+            raise _unusable(f"cannot take these messages{given}: {_reason(error)}", hint=hint) from error
 
     def _same_twice(self, messages: Sequence[Message], style: CallStyle, variables: Mapping[str, Any]) -> str:
         """The text, once two renderings in a row are equal; a clock may advance by a second between two of them."""
@@ -247,8 +249,8 @@ def _with_defaults(variables: Mapping[str, Any]) -> dict[str, Any]:
     return {name: tools if name.endswith("tools") else value for name, value in variables.items()}
 
 
-def _unusable(why: str, where: str = "chat template") -> PromptError:
-    return PromptError(f"The model's chat template {why}", where=where, hint=HINT)
+def _unusable(why: str, where: str = "chat template", hint: str = HINT) -> PromptError:
+    return PromptError(f"The model's chat template {why}", where=where, hint=hint)
 
 
 def _shown(value: Any) -> str:
