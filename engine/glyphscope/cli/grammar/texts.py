@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +25,7 @@ from glyphscope.cli.inputs import (
 )
 from glyphscope.cli.option_groups import with_groups
 from glyphscope.cli.options import JsonOption, NotationOption, OrderOption, ShapeOption
-from glyphscope.cli.output import console, diagnostics, marked, print_json, print_text
+from glyphscope.cli.output import console, diagnostics, marked, print_json, print_note, print_text
 from glyphscope.events import ArgumentOrder, Notation, Shape, default_order
 from glyphscope.grammar import (
     Bound,
@@ -35,6 +36,9 @@ from glyphscope.grammar import (
     sample_texts,
     shortest_differences,
 )
+from glyphscope.grammar.bundled import bundled_grammars
+from glyphscope.grammar.convert import TargetLanguage, pattern_grammar
+from glyphscope.grammar.convert import convert as convert_grammar
 from glyphscope.grammar.languages import load_grammar
 from glyphscope.grammar.match.earley import ActiveRule
 from glyphscope.grammar.match.report import MatchReport
@@ -293,6 +297,73 @@ def diff(
     else:
         _print(differences, first, second)
     raise typer.Exit(0 if differences.same else 1)
+
+
+def convert(
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="SOURCE", help="A GBNF or Lark file, a JSON Schema (.json), or regex:PATTERN."
+        ),
+    ],
+    to: Annotated[TargetLanguage, typer.Option("--to", help="The language of the output.")],
+    seconds: Annotated[
+        float, typer.Option(min=0.01, help="Time limit of the comparison in each direction, in seconds.")
+    ] = 5.0,
+    as_json: JsonOption = False,
+) -> None:
+    """Print a grammar in another language, and say on standard error what is lost.
+
+    The output is read again, and compared with the source. A JSON Schema describes a string with such a text as its
+    value. Exit code 1 if a text is lost or added.
+    """
+    if source.startswith("regex:"):
+        grammar = pattern_grammar(source.removeprefix("regex:"))
+    else:
+        grammar = read_any_grammar(source, "json")
+    with diagnostics().status("Comparing"):
+        found = convert_grammar(grammar, to, bound=Bound(seconds=seconds))
+    differences = found.differences
+    if as_json:
+        print_json({"language": to, "grammar": found.text, "same": differences.same, **differences._asdict()})
+    else:
+        typer.echo(found.text, nl=False)
+        for text, words in ((differences.only_first, "is lost"), (differences.only_second, "is added")):
+            if text is not None:
+                print_note(f"✗ the text {visible(json.dumps(text, ensure_ascii=False))} {words}", "bold red")
+        if differences.same:
+            print_note(f"{'✓ the same texts' if differences.exhausted else '…'}: {differences.bound}")
+    raise typer.Exit(0 if differences.same else 1)
+
+
+def examples(
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="A grammar to print.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List the bundled grammars, or print one of them."""
+    listed = bundled_grammars()
+    if name is None:
+        for each, one in listed.items():
+            if as_json:
+                print_json({"name": each, "title": one.title})
+            else:
+                print_text(f"{each:<15} {one.title}")
+        return
+    if name not in listed:
+        raise InputError(f"There is no bundled grammar {name}.", hint=f"There are {', '.join(listed)}.")
+    one = listed[name]
+    if as_json:
+        print_json(
+            {
+                "name": name,
+                "title": one.title,
+                "text": one.text,
+                "matches": one.matches,
+                "rejects": one.rejects,
+            }
+        )
+    else:
+        typer.echo(one.text, nl=False)
 
 
 def _print(differences: Differences, first: str, second: str) -> None:
