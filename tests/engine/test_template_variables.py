@@ -35,7 +35,7 @@ from glyphscope.models import (
 from glyphscope.models.remote import DIALECTS
 from glyphscope.registry import default_registry
 from glyphscope.runs.strategies import run
-from scripted_endpoint import endpoint, remote, said
+from scripted_endpoint import Answer, endpoint, remote, said
 
 EFFORT = (
     "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}"
@@ -261,6 +261,14 @@ def test_an_evaluation_varies_the_variables_and_the_effort(tmp_path):
     assert arms == {"", ".effort-high", ".vars-x-1-y-a", ".effort-high.vars-x-1-y-a"}
     wrong = command(*asked[:8], "--template-var", "x")
     assert wrong.exit_code == 2 and "'x' is not NAME=VALUE" in wrong.stderr
+
+
+def test_an_endpoint_that_rejects_an_effort_is_reported_with_a_hint():
+    words = json.dumps({"error": {"message": "Unsupported value: 'reasoning_effort' does not support 'max'"}})
+    with endpoint(Answer([words.encode()], 400, "application/json")) as server, remote(server) as model:
+        request = RunRequest(prompt="Hi", registry=REGISTRY, constraint="off", reasoning_effort="max")
+        failed = list(run(request, model))[-1]
+    assert "does not support" in failed.message and "another one" in failed.hint
 
 
 @pytest.mark.slow

@@ -120,7 +120,9 @@ def _hint(said: str) -> str:
     if "grammar" in low or "schema" in low or "response_format" in low:
         return "It rejects the constraint; name its dialect in the address (?dialect=…), or use --constraint off."
     if TEMPLATE_FIELD in low:
-        return "It has no switch for thinking: leave that to its template (--thinking auto)."
+        return "It takes no variables of a template: leave them out, and thinking to it (--thinking auto)."
+    if "reasoning_effort" in low or "reasoning effort" in low:
+        return "It does not know this reasoning effort: give another one, or leave it out."
     if "tool" in low:
         return "Use the notation glyph or json, or start the server with its tool calls enabled."
     return ""
