@@ -1,11 +1,13 @@
 """`glyphscope template …`: `lint` names the errors of chat templates, `compare` shows where two of them differ, and
-`variables` lists those that can be set.
+`variables` lists those that can be set. `response` tests or writes transformers' `response_template`.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
@@ -14,16 +16,24 @@ from glyphscope.base.shorten import shorten
 from glyphscope.base.visible import visible
 from glyphscope.cli.inputs import InputError, shown_source
 from glyphscope.cli.options import JsonOption
-from glyphscope.cli.output import TextTable, console, print_json, print_text
+from glyphscope.cli.output import TextTable, console, print_json, print_line, print_note, print_text
 from glyphscope.cli.template_forms import read_template
 from glyphscope.events import pair_value
-from glyphscope.models.template_lint import ConversationPair, compare_templates, lint_template
+from glyphscope.models.template_lint import (
+    ConversationPair,
+    compare_templates,
+    lint_template,
+    prove_response_template,
+)
 from glyphscope.models.template_variables import TemplateVariable, find_variables
+from glyphscope.models.tokenizer_config import TOKENIZER_CONFIG, read_tokenizer_config
 from glyphscope.turns.conversations import CONVERSATIONS
 from glyphscope.turns.lint import LEVELS, Fault, Level, TemplateLint
+from glyphscope.turns.response_template import MEMBER
 
 app = typer.Typer(
-    help="Chat templates: their errors, where two differ, and their variables.", no_args_is_help=True
+    help="Chat templates: their errors, where two differ, their variables, and response templates.",
+    no_args_is_help=True,
 )
 
 _METAVAR = "FILE.gguf|TEMPLATE.jinja|FOLDER"
@@ -34,6 +44,8 @@ _MARKS: dict[Level, tuple[str, str]] = {
 }
 _MAX_VALUE = 48
 """Characters of a value or a difference in a table."""
+_SHOWN = 300
+"""Characters of a turn that is read otherwise."""
 _BEFORE, _AFTER = 60, 60
 """Characters of two renderings beside their first difference."""
 
@@ -145,6 +157,59 @@ def _print_pairs(
         for letter, side in zip("AB", (pair.first, pair.second)):
             shown = f"raises: {visible(side.raised)}" if side.raised else _around(side.text, pair.at or 0)
             print_text(f"    {letter}  {shown}")
+
+
+@app.command()
+def response(
+    template: Annotated[
+        str, typer.Argument(metavar=_METAVAR, help="A tokenizer_config.json, or another template.")
+    ],
+    export: Annotated[
+        bool,
+        typer.Option("--export", help="Write the response_template that is derived from the chat template."),
+    ] = False,
+    turns: Annotated[
+        int, typer.Option(min=1, max=10_000, help="Number of random turns to render and read.")
+    ] = 100,
+    as_json: JsonOption = False,
+) -> None:
+    """Test the response_template of a tokenizer_config.json, with which transformers reads answers, by random turns.
+
+    Each turn that the chat template renders is read by it. With --export, the derived response_template is printed, and
+    the test is in the last line, on standard error. Exit code 1 when a turn is read otherwise.
+    """
+    data = None if export else _response_of(template)
+    made, proof = prove_response_template(read_template(template), data, turns)
+    if as_json:
+        print_json({"response_template": made, "proved": proof.proved, "proof": proof})
+    else:
+        if export:
+            print_line(json.dumps(made, ensure_ascii=False, indent=2).encode())
+        mark, style = ("✓", "green") if proof.proved else ("✗", "red")
+        read = f"{proof.equal} of {pluralize(proof.turns, 'random turn')} are read as they were."
+        print_note(
+            f"{mark} {read if proof.turns else 'Not tested: the chat template writes no calls.'}", style
+        )
+        for failure in proof.failures[:1]:
+            for words, value in (("turn", failure.text), ("was", failure.expected), ("read", failure.read)):
+                shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+                print_note(f"    {words:5} {_visible(shorten(shown, _SHOWN))}")
+    raise typer.Exit(0 if proof.proved else 1)
+
+
+def _response_of(template: str) -> dict[str, Any]:
+    """The response_template of a config, or of the folder with it. Raises InputError and PromptError."""
+    path = Path(template)
+    path = path / TOKENIZER_CONFIG if path.is_dir() else path
+    data = read_tokenizer_config(path).get(MEMBER) if path.suffix.lower() == ".json" else None
+    if not isinstance(data, dict):
+        raise InputError(
+            "There is no response_template.",
+            where=template,
+            hint="Give a tokenizer_config.json that has one, or write the derived one with --export. A response_schema "
+            "is of transformers before 5.13.",
+        )
+    return data
 
 
 def _around(text: str, at: int) -> str:

@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from glyphscope.models.recorded import RecordedModel
     from glyphscope.models.response_prefix import OTHER_TOKENS, place_prefix, tokenize_after
     from glyphscope.models.scripted import ScriptedModel, cut, split_turns
-    from glyphscope.models.template_lint import compare_templates, lint_template
+    from glyphscope.models.template_lint import compare_templates, lint_template, prove_response_template
     from glyphscope.models.template_variables import (
         CONVERSATIONS,
         TemplateVariable,

@@ -1,10 +1,10 @@
-"""Lint of a chat template, and the comparison of two: by the conversations of `turns/conversations.py`, which both
-render in a process with limits.
+"""Lint of a chat template, the comparison of two, by the conversations of `turns/conversations.py`, and the proof of a
+`response_template`: in a process with limits.
 """
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -15,6 +15,8 @@ from glyphscope.models.turn_forms import TemplateRenderer, renderer_of
 from glyphscope.turns.derive import form_of
 from glyphscope.turns.lint import RenderedConversation, TemplateLint, find_faults, render_conversations
 from glyphscope.turns.markup import common_prefix
+from glyphscope.turns.response_export import ResponseProof, export_response, prove_response
+from glyphscope.turns.response_template import parse_response_template
 
 T = TypeVar("T")
 
@@ -59,6 +61,25 @@ def compare_templates(first: TemplateSource, second: TemplateSource) -> tuple[Co
         second = _with_tokens_of(second, first)
     sides = zip(limited_work(_rendered, first), limited_work(_rendered, second))
     return tuple(_pair(*side) for side in sides)
+
+
+def prove_response_template(
+    template: TemplateSource, data: dict[str, Any] | None, turns: int
+) -> tuple[dict[str, Any], ResponseProof]:
+    """The `response_template` in `data`, or for None that of the form derived from the template, and its proof by so
+    many random turns. Raises PromptError, also for a form that none can express, and Stopped.
+    """
+    return limited_work(_response_proved, template, data, turns)
+
+
+def _response_proved(
+    template: TemplateSource, data: dict[str, Any] | None, turns: int
+) -> tuple[dict[str, Any], ResponseProof]:
+    renderer = renderer_of(template)
+    form, derived = form_of(renderer, renderer.ends)
+    made = export_response(form) if data is None else data
+    checked = parse_response_template(made, template.where)
+    return made, _whole(prove_response(renderer, derived, form, checked, turns), renderer)
 
 
 def _with_tokens_of(template: TemplateSource, other: TemplateSource) -> TemplateSource:

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from glyphscope.turns.proving import FormProof, Prover, Transcription, prove
     from glyphscope.turns.read import FOREIGN, Turn, TurnCall, read_turn
     from glyphscope.turns.readers import Reading, departed, readings, resemblance
+    from glyphscope.turns.response_template import parse_response_template, read_response
     from glyphscope.turns.tools import TurnTools
     from glyphscope.turns.violations import CallViolation, call_violations
 else:

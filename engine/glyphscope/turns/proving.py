@@ -172,7 +172,7 @@ class Prover:
             counts[made.kind] = counts.get(made.kind, 0) + 1
             expected = [made.text, made.reasoning, [[c.name, c.arguments] for c in made.calls]]
             read = [turn.content, turn.reasoning, [[c.name, c.arguments] for c in turn.calls]]
-            same = _same(expected, read)
+            same = same_values(expected, read)
             equal += same
             strict += same and turn.strict
             if not same and len(failures) < 3:
@@ -192,7 +192,7 @@ class Prover:
         call = SampleCall("lookup", {key: value})
         turn = self._read(RandomTurn("", (call,), "", "one call")).turn
         read = turn.calls[0].arguments if turn is not None and turn.calls else None
-        same = read is not None and _same(read, call.arguments)
+        same = read is not None and same_values(read, call.arguments)
         return Transcription(kind, same, value, None if same else (read or {}).get(key))
 
     def _plan(self) -> RandomTurn:
@@ -260,10 +260,10 @@ def _open(document: Any) -> Any:
     return {key: _open(value) for key, value in document.items() if key not in _UNNAMED}
 
 
-def _same(one: Any, other: Any) -> bool:
-    """Equality that distinguishes 1, 1.0 and true."""
+def same_values(one: Any, other: Any) -> bool:
+    """Whether two values of JSON are equal, which distinguishes 1, 1.0 and true."""
     if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(_same(one[key], other[key]) for key in one)
+        return one.keys() == other.keys() and all(same_values(one[key], other[key]) for key in one)
     if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(_same, one, other))
+        return len(one) == len(other) and all(map(same_values, one, other))
     return type(one) is type(other) and bool(one == other)
