@@ -9,6 +9,7 @@ import pytest
 from glyphscope.events import Answer, PromptRendered, RunFailed, RunRequest
 from glyphscope.runs import run_state
 from glyphscope.runs.strategies import run
+from scripted_endpoint import Answer as Reply
 from scripted_endpoint import endpoint, remote, said
 
 
@@ -92,3 +93,13 @@ def test_an_answer_in_glyph_or_after_text_is_sent_as_a_grammar():
         with endpoint(said("x")) as server, remote(server, "?dialect=vllm") as model:
             list(run(request(answer=OF_SCHEMA, **more), model))
             assert list(sent(server)["structured_outputs"]) == ["grammar"]
+
+
+def test_a_server_that_rejects_what_it_was_sent_is_quoted_and_the_answer_is_judged_without_a_constraint():
+    words = b'{"error": {"message": "structured_outputs.regex: look-around is not supported"}}'
+    rejected = Reply((words,), 400, "application/json")
+    with endpoint(rejected, said("2026")) as server, remote(server, "?dialect=vllm") as model:
+        *_, failed = run(request(answer=OF_PATTERN), model)
+        judged = run_state(run(request(answer=OF_PATTERN, constraint="off"), model))
+    assert isinstance(failed, RunFailed) and "look-around is not supported" in failed.message
+    assert "--constraint off" in failed.hint and judged.outcome == "valid"

@@ -117,7 +117,10 @@ def _overflow(body: bytes, where: str) -> ContextOverflow | PromptError | None:
 
 def _hint(said: str) -> str:
     low = said.lower()
-    if "grammar" in low or "schema" in low or "response_format" in low:
+    if any(
+        word in low
+        for word in ("grammar", "schema", "response_format", "structured_output", "guided_", "regex")
+    ):
         return "It rejects the constraint; name its dialect in the address (?dialect=…), or use --constraint off."
     if TEMPLATE_FIELD in low:
         return "It takes no variables of a template: leave them out, and thinking to it (--thinking auto)."
