@@ -8,24 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cli_command import command
+from gguf_values import pair, string
 from glyphscope.base.errors import ModelError
 from glyphscope.models import FileHash, find_models, inspect_file, open_model, read_header
-
-
-def string(text):
-    data = text.encode()
-    return struct.pack("<Q", len(data)) + data
-
-
-def pair(key, value):
-    if isinstance(value, str):
-        return string(key) + struct.pack("<I", 8) + string(value)
-    if isinstance(value, list):
-        return string(key) + struct.pack("<IIQ", 9, 8, len(value)) + b"".join(map(string, value))
-    if isinstance(value, float):
-        return string(key) + struct.pack("<If", 6, value)
-    return string(key) + struct.pack("<II", 4, value)
-
 
 VALUES = {
     "general.architecture": "llama",

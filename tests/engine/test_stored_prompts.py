@@ -66,7 +66,7 @@ class Disk:
         return [file.path for file in stored_files(Path(self.cache.folder))]
 
     def opened(self, sha256: str = "", **options: object) -> StoredPrompts:
-        stored = StoredPrompts(Engine(**options), str(self.model), identity_of(str(self.model)))  # type: ignore[arg-type]
+        stored = StoredPrompts(Engine(**options), [str(self.model)], identity_of(str(self.model)))  # type: ignore[arg-type]
         stored.cache, stored.sha256, stored.ms_per_token = self.cache, sha256, SLOW
         return stored
 

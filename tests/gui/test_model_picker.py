@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import struct
 import threading
 import time
 
+import msgspec
 import pytest
 from msgspec import UNSET
 from PySide6.QtCore import Qt
@@ -12,6 +14,7 @@ from PySide6.QtWidgets import QFileDialog, QLineEdit
 
 from fake_context import CALL, scripted
 from fake_hub import gguf
+from gguf_values import pair
 from glyphscope.events import LoadOptions, ModelInfo
 from glyphscope.models import BatchFile, BatchTimes, FoundModel, ModelFacts, ScriptedModel
 from glyphscope_gui.model_picker import (
@@ -79,6 +82,28 @@ def test_options_that_exclude_each_other_are_explained_and_not_applied(panel, qt
     assert "needs flash attention" in panel.memory.text() and panel.memory.property("role") == "problem"
     choose(panel, "flash_attention", "auto")
     assert chosen[-1] == LoadOptions(kv_type="q4_0")
+
+
+def test_an_adapter_that_does_not_fit_is_explained_and_not_applied(panel, tmp_path):
+    chosen = []
+    panel.optionsChosen.connect(chosen.append)
+    model, adapter = tmp_path / "m.gguf", tmp_path / "a.gguf"
+    heads = ({"general.architecture": "qwen3"}, {"general.type": "adapter", "general.architecture": "llama"})
+    for path, head in zip((model, adapter), (heads[0], heads[1] | {"adapter.type": "lora"})):
+        pairs = b"".join(pair(key, value) for key, value in head.items())
+        path.write_bytes(b"GGUF" + struct.pack("<IQQ", 3, 0, len(head)) + pairs + bytes(64))
+    panel.show_model(msgspec.structs.replace(FACTS, path=str(model)), LoadOptions())
+    field = panel._fields["lora"]
+    for typed, said in (
+        (str(tmp_path / "none.gguf"), "no such file"),
+        (f"{adapter}:0.5", "is llama, not qwen3"),
+    ):
+        field.setPlainText(typed)
+        assert said in panel.memory.text() and panel.memory.property("role") == "problem" and not chosen
+    field.setPlainText(":")
+    assert field.property("refused")
+    field.setPlainText("")
+    assert panel.memory.property("role") == "muted"
 
 
 def test_a_loading_model_shows_its_progress_and_a_loaded_one_its_options(qtbot):

@@ -156,7 +156,11 @@ def options_of(model: ModelInfo) -> LoadOptions:
         return usual
     load = model.load
     return msgspec.structs.replace(
-        usual, kv_type=load.kv_type, flash_attention=load.flash_attention, batch=load.batch_size
+        usual,
+        kv_type=load.kv_type,
+        flash_attention=load.flash_attention,
+        batch=load.batch_size,
+        lora=load.lora,
     )
 
 

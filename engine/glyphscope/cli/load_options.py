@@ -15,6 +15,7 @@ from glyphscope.cli.inputs import InputError
 from glyphscope.cli.option_groups import Given
 from glyphscope.cli.output import diagnostics
 from glyphscope.events import DEFAULT_LOAD, LoadOptions
+from glyphscope.events.load_options import adapter_problem
 from glyphscope.models.interface import Model
 from glyphscope.models.prompt_cache import PromptCache, PromptCaches
 from glyphscope.models.remote import is_address
@@ -57,7 +58,8 @@ class LoadingOption:
             chosen.setdefault("flash_attention", "auto")
         options = chosen.over(usual or DEFAULT_LOAD)
         if options.problem:
-            raise InputError(options.problem, hint="Use --flash-attention on, or --kv-type f16.")
+            hint = "Use --flash-attention on, or --kv-type f16."
+            raise InputError(options.problem, hint="" if adapter_problem(options.lora) else hint)
         return options
 
     def refuse(self, why: str, hint: str) -> None:

@@ -31,7 +31,7 @@ class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):
     reported; values that an endpoint does not report are 0 or empty. `reads_thinking`: its chat template has a switch
     for thinking; None if unknown; `reads_effort`: a variable for the reasoning effort. `load`: how a GGUF file was
     loaded; None in older records and for other models. `sampling`: the settings that the file recommends for its model
-    (`general.sampling.*`), by the names of `Sampling`.
+    (`general.sampling.*`), by the names of `Sampling`. `adapters`: the SHA-256 of each LoRA adapter of `load`, by path.
     """
 
     name: str
@@ -51,6 +51,7 @@ class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):
     reads_effort: bool | None = None
     load: LoadOptions | None = None
     sampling: dict[str, float] = {}
+    adapters: dict[str, str] = {}
 
 
 Seconds: TypeAlias = Annotated[float, Meta(ge=-1e9, le=1e9)]

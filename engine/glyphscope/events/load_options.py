@@ -22,11 +22,39 @@ MAX_CONTEXT = 1 << 20
 MAX_THREADS = 512
 MAX_LAYERS = 1000
 MAX_SEQUENCES = 64
+MAX_ADAPTERS, MAX_SCALE = 16, 100.0
 
 
 _KV_TYPES = tuple(Choice(kind, kind) for kind in get_args(KvType))
 _FLASH = tuple(Choice(each, each) for each in get_args(FlashAttention))
 _BATCHES = (Choice(UNSET, "as measured"), *(Choice(size, f"{size} tokens") for size in get_args(Batch)))
+
+
+def read_adapter(text: str) -> tuple[str, float]:
+    """The path and the scale of `PATH[:SCALE]`, 1 if left out. Raises ValueError, with the reason as a sentence."""
+    path, colon, number = text.rpartition(":")
+    try:
+        scale = float(number)
+    except ValueError:
+        path, scale = text, 1.0
+    if not colon:
+        path, scale = text, 1.0
+    if not path or not abs(scale) <= MAX_SCALE:
+        raise ValueError(
+            f"A LoRA adapter is PATH or PATH:SCALE, with a scale from -100 to 100; this is {text!r}"
+        )
+    return path, scale
+
+
+def adapter_problem(texts: tuple[str, ...]) -> str:
+    """The problem with these adapters, without a full stop; empty if there is none."""
+    try:
+        paths = [read_adapter(text)[0] for text in texts]
+    except ValueError as error:
+        return str(error)
+    if len(set(paths)) < len(paths):
+        return "A LoRA adapter is given twice"
+    return f"At most {MAX_ADAPTERS} LoRA adapters are possible" if len(texts) > MAX_ADAPTERS else ""
 
 
 class LoadOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,6 +88,9 @@ class LoadOptions(msgspec.Struct, frozen=True, kw_only=True):
         "Prompt batches", "Maximum number of prompt tokens evaluated at once; progress is shown after each batch",
         choices=_BATCHES,
     )] = UNSET  # fmt: skip
+    lora: Annotated[tuple[str, ...], Setting(
+        "LoRA adapters", "GGUF files of adapters for the model, as PATH or PATH:SCALE", check=adapter_problem,
+    )] = ()  # fmt: skip
     sequences: Annotated[int, Meta(ge=2, le=MAX_SEQUENCES)] | UnsetType = UNSET
 
     @property
@@ -81,6 +112,8 @@ class LoadOptions(msgspec.Struct, frozen=True, kw_only=True):
         """The reason why llama.cpp cannot use these options together; empty if it can."""
         if self.flash_attention == "off" and self.kv_type not in WHOLE_KV:
             return f"A KV cache of type {self.kv_type} needs flash attention, which is off."
+        if problem := adapter_problem(self.lora):
+            return f"{problem}."
         return ""
 
 

@@ -159,7 +159,7 @@ class BatchFile:
         spec = find_spec("llama_cpp")
         build = libraries_in(Path(spec.origin).parent / "lib") if spec is not None and spec.origin else ()
         machine = (platform.machine(), processor_name(), options.threads or physical_cores())
-        loading = (options.gpu_layers, options.kv_type, options.flash_attention)
+        loading = (options.gpu_layers, options.kv_type, options.flash_attention, *options.lora)
         how = repr((identity_of(str(model)), loading, machine, build))
         self.path = folder / f"{hashlib.sha256(how.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}.json"
 

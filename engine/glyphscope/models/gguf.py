@@ -6,6 +6,7 @@ trusted before it is compared with the file's size.
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -22,6 +23,8 @@ _BLOCK = 1 << 20
 _HEADER_LIMIT = 1 << 28
 _DEPTH_LIMIT = 4
 _MAX_STRING = 1 << 20
+_MAX_NAME = 64
+"""Bytes of a tensor's name in ggml."""
 
 _SCALARS = {
     0: "<B",
@@ -65,11 +68,15 @@ TENSOR_TYPES = {
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """A file's header. `values` are the metadata's numbers and texts; an array is represented by its length."""
+    """A file's header. `values` are the metadata's numbers and texts; an array is represented by its length. `kinds`
+    are GGUF's types of these values, and `tensors` has the dimensions and ggml's type of each tensor.
+    """
 
     size: int
     parameters: int
     values: dict[str, Any] = field(default_factory=dict)
+    kinds: dict[str, int] = field(default_factory=dict)
+    tensors: dict[str, tuple[tuple[int, ...], int]] = field(default_factory=dict)
 
     def text(self, key: str) -> str:
         """The metadata's text under that key; empty if there is none."""
@@ -255,10 +262,12 @@ def _read(cursor: _Cursor, kept: str) -> Header:
     _check_version(cursor)
     tensors, pairs = cursor.length(unit=24), cursor.length(unit=12)
     values: dict[str, Any] = {}
+    kinds: dict[str, int] = {}
     for _ in range(pairs):
         key = cursor.take(cursor.length()).decode("utf-8", errors="replace")
-        values[key] = _value(cursor, cursor.number("<I"), keep=bool(kept) and key.endswith(kept))
-    parameters, end = _tensors(cursor, tensors)
+        kinds[key] = cursor.number("<I")
+        values[key] = _value(cursor, kinds[key], keep=bool(kept) and key.endswith(kept))
+    found, end = _tensors(cursor, tensors)
     alignment = values.get("general.alignment", 32)
     if not isinstance(alignment, int) or alignment <= 0 or alignment & (alignment - 1):
         raise cursor.damaged("its alignment is not a power of two")
@@ -269,7 +278,8 @@ def _read(cursor: _Cursor, kept: str) -> Header:
             where=cursor.where,
             hint=_DAMAGED,
         )
-    return Header(cursor.size, parameters, values)
+    parameters = sum(math.prod(shape) for shape, _ in found.values())
+    return Header(cursor.size, parameters, values, kinds, found)
 
 
 def _check_version(cursor: _Cursor) -> None:
@@ -315,19 +325,19 @@ def _value(cursor: _Cursor, kind: int, depth: int = 0, *, keep: bool = False) ->
     return count
 
 
-def _tensors(cursor: _Cursor, count: int) -> tuple[int, int]:
-    """The number of parameters, and the end of the last tensor's data, counted from the data's start."""
-    parameters = end = 0
+def _tensors(cursor: _Cursor, count: int) -> tuple[dict[str, tuple[tuple[int, ...], int]], int]:
+    """The dimensions and type of each tensor, and the end of the last tensor's data, counted from the data's start."""
+    found: dict[str, tuple[tuple[int, ...], int]] = {}
+    end = 0
     for _ in range(count):
-        cursor.take(cursor.length())
+        name = cursor.take(cursor.length())[:_MAX_NAME].decode("utf-8", errors="replace")
         dimensions: int = cursor.number("<I")
         if not 1 <= dimensions <= 4:
             raise cursor.damaged(f"a tensor with {dimensions} dimensions")
-        elements = 1
-        for _ in range(dimensions):
-            elements *= cursor.number("<Q")
+        shape = tuple(cursor.number("<Q") for _ in range(dimensions))
+        elements = math.prod(shape)
         kind, offset = cursor.number("<I"), cursor.number("<Q")
         per_block, width = TENSOR_TYPES.get(kind, (1, 0))
-        parameters += elements
+        found[name] = (shape, kind)
         end = max(end, offset + -(-elements // per_block) * width)
-    return parameters, end
+    return found, end

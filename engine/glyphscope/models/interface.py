@@ -306,7 +306,11 @@ class ForwardingModel:
 
 
 def same_model(one: ModelInfo, other: ModelInfo) -> bool:
-    """Whether both are the same file: by SHA-256, or by path and size if one of them has no hash."""
+    """Whether both are the same file: by SHA-256, or by path and size if one of them has no hash; with the same LoRA
+    adapters.
+    """
+    if sorted(one.adapters.values()) != sorted(other.adapters.values()):
+        return False
     if one.sha256 and other.sha256:
         return one.sha256 == other.sha256
     return one.path == other.path and one.bytes == other.bytes

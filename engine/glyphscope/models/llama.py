@@ -15,7 +15,9 @@ from msgspec import UNSET
 from glyphscope.base.errors import ModelDied, ModelError, PromptError, Stopped
 from glyphscope.base.figures import duration
 from glyphscope.events import DEFAULT_CHAT, DEFAULT_LOAD, ChatOptions, LoadOptions, Message, ModelInfo, Spans
+from glyphscope.events.load_options import WHOLE_KV, read_adapter
 from glyphscope.models import wire
+from glyphscope.models.adapters import require_adapters, whole_paths
 from glyphscope.models.batch_sizes import BatchFile, BatchTimes, with_measured_batch
 from glyphscope.models.chat import NO_TEMPLATE
 from glyphscope.models.files import FileHash, inspect_file
@@ -64,9 +66,15 @@ class LlamaModel:
         """
         if options.problem:
             raise ModelError(
-                options.problem, where=str(path), hint="Turn flash attention on, or choose the KV type f16."
+                options.problem,
+                where=str(path),
+                hint="Turn flash attention on, or choose the KV type f16."
+                if options.kv_type not in WHOLE_KV
+                else "Change the load options.",
             )
         self._header = inspect_file(path)
+        require_adapters(options.lora, path)
+        options = msgspec.structs.replace(options, lora=whole_paths(options.lora))
         self._path, self._prompts = path, prompts
         self._options = with_measured_batch(options, path, batches)
         self.batches = None if batches is None else BatchFile(batches, path, options)
@@ -79,10 +87,11 @@ class LlamaModel:
         self._vocabulary: Vocabulary | None = None
         self._templates = ModelTemplates()
         self._hash = FileHash(path)
+        self._adapters = {each: FileHash(Path(each)) for each, _ in map(read_adapter, options.lora)}
         try:
             self._started(progress)
         except BaseException as error:
-            self._hash.stop()
+            self._stop_hashing()
             if (
                 isinstance(error, ModelError | Stopped)
                 and isinstance(progress, Opening)
@@ -96,8 +105,9 @@ class LlamaModel:
 
     @property
     def info(self) -> ModelInfo:
-        """The model as loaded. `sha256` is empty while the hash of a large file is still being computed."""
-        return msgspec.structs.replace(self._info, sha256=self._hash.value())
+        """The model as loaded. A hash is empty while that of a large file is still being computed."""
+        adapters = {path: hash.value(wait=_HASH_WAIT) for path, hash in self._adapters.items()}
+        return msgspec.structs.replace(self._info, sha256=self._hash.value(), adapters=adapters)
 
     @property
     def is_unmeasured(self) -> bool:
@@ -194,11 +204,15 @@ class LlamaModel:
 
     def close(self) -> None:
         """Ends the process; a later call starts it again."""
-        self._hash.stop()
+        self._stop_hashing()
         with self._starting:
             if self._process is not None:
                 self._process.close()
                 self._process = None
+
+    def _stop_hashing(self) -> None:
+        for each in (self._hash, *self._adapters.values()):
+            each.stop()
 
     def _ask(self, body: wire.Request, kind: type[R]) -> R:
         process = self._started()

@@ -17,7 +17,7 @@ from msgspec import UNSET
 
 from glyphscope.base.errors import ModelError
 from glyphscope.events import LoadOptions, Spans
-from glyphscope.events.load_options import USUAL_BATCH, WHOLE_KV, FlashAttention
+from glyphscope.events.load_options import USUAL_BATCH, WHOLE_KV, FlashAttention, read_adapter
 from glyphscope.models.control_tokens import ControlTokens
 from glyphscope.models.cores import physical_cores
 from glyphscope.models.decoding.adjustments import Logits
@@ -103,6 +103,7 @@ class LlamaEngine:
                 if options.kv_type in WHOLE_KV
                 else "Use a smaller context, or the KV type f16.",
             )
+        self._set_adapters(options.lora, log)
         self.memory = llama.llama_get_memory(self.handle)
         if not self.memory:
             raise ModelError("The model generates no text.", where=path, hint=_ENCODERS_HINT)
@@ -115,6 +116,24 @@ class LlamaEngine:
             flash_attention=attention_of(options),
             batch=UNSET if self.batch == USUAL_BATCH else self.batch,
         )
+
+    def _set_adapters(self, lora: Sequence[str], log: Iterable[str]) -> None:
+        """Load the LoRA adapters, which the model owns, and use them in the context."""
+        loaded, scales = [], []
+        for path, scale in map(read_adapter, lora):
+            adapter = llama.llama_adapter_lora_init(self._model, os.fsencode(path))
+            if not adapter:
+                raise ModelError(
+                    f"llama.cpp cannot load the LoRA adapter: {last_words(log) or 'no reason was given'}",
+                    where=path,
+                    hint="It may be for another model, or damaged.",
+                )
+            loaded.append(adapter)
+            scales.append(scale)
+        if loaded:
+            count = len(loaded)
+            handles = (llama.llama_adapter_lora_p_ctypes * count)(*loaded)
+            llama.llama_set_adapters_lora(self.handle, handles, count, (ctypes.c_float * count)(*scales))
 
     def _parameters(self, options: LoadOptions, tokens: int, batch: int) -> Any:
         """The parameters of a context for so many tokens (a `llama_context_params`)."""

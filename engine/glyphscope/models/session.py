@@ -27,6 +27,7 @@ import numpy as np
 
 from glyphscope.base.lines import common_length
 from glyphscope.base.structs import ready
+from glyphscope.events.load_options import read_adapter
 from glyphscope.models import wire
 from glyphscope.models.batch_sizes import BatchTimer
 from glyphscope.models.decoding.mask import MaskTokenizer, mask_tokenizer
@@ -95,9 +96,11 @@ class StoredPrompts:
     `ms_per_token`, the time that the last evaluation of a prompt took.
     """
 
-    def __init__(self, engine: LlamaEngine, path: str, identity: Identity) -> None:
-        """`identity` identifies the file `path` before it was loaded: nothing is stored once the file has changed."""
-        self._engine, self._path, self._identity = engine, path, identity
+    def __init__(self, engine: LlamaEngine, files: Sequence[str], identity: Identity) -> None:
+        """`identity` identifies the model's files and its adapters' before they were loaded: nothing is stored once one
+        of them has changed.
+        """
+        self._engine, self._files, self._identity = engine, files, identity
         options = engine.options
         if (
             options.flash_attention == "off"
@@ -176,7 +179,7 @@ class StoredPrompts:
         return self._writer is not None and self._writer.is_alive()
 
     def _is_unchanged(self) -> bool:
-        return bool(self._identity) and identity_of(self._path) == self._identity
+        return bool(self._identity) and sum(map(identity_of, self._files), ()) == self._identity
 
     def _best(self, folder: Path, tokens: Sequence[int]) -> _Found | None:
         """The file whose state covers the longest prefix of `tokens`."""
@@ -282,9 +285,10 @@ class Session:
 
     def __init__(self, load: wire.Load, *, progress: Callable[[float], None], log: Iterable[str]) -> None:
         """Raises ModelError."""
-        identity = identity_of(load.path)
+        files = (load.path, *(path for path, _ in map(read_adapter, load.options.lora)))
+        identity = sum(map(identity_of, files), ())
         self.engine = LlamaEngine(load.path, load.options, progress=progress, log=log)
-        self.prompts = StoredPrompts(self.engine, load.path, identity) if self.engine.has_cells else None
+        self.prompts = StoredPrompts(self.engine, files, identity) if self.engine.has_cells else None
         self.batch_timer = BatchTimer()
         """Not complete if timing was interrupted, and then continued by the next one."""
         tool_template = self.templates.chosen(tools=True)

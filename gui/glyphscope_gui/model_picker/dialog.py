@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import msgspec
 from PySide6.QtCore import QEvent, QObject, QSize, Signal
 from PySide6.QtWidgets import QFormLayout, QLineEdit, QProgressBar, QPushButton, QWidget
 
-from glyphscope.base.errors import GlyphscopeError
+from glyphscope.base.errors import GlyphscopeError, ModelError
 from glyphscope.events import DEFAULT_LOAD, LoadOptions, settings_of
+from glyphscope.models.adapters import require_adapters
 from glyphscope.models.batch_sizes import BatchTimes
 from glyphscope.models.finding import FoundModel
 from glyphscope.models.hub.part import Unfinished
@@ -175,14 +177,26 @@ class LoadPanel(QWidget):
         self._show_memory()
         if name not in ("context", "batch"):
             self.show_batches(None)  # of other options
-        if not self.options.problem:
+        if not self._problem:
             self.optionsChosen.emit(self.options)
 
     def _show_memory(self) -> None:
         assert self._facts is not None, "fields are shown with a model only"
         memory = memory_needed(self._facts, self.options)
-        self.memory.setText(self.options.problem or memory_words(memory))
-        set_role(self.memory, "problem" if self.options.problem or memory.fits is False else "muted")
+        problem = self._problem
+        self.memory.setText(problem or memory_words(memory))
+        set_role(self.memory, "problem" if problem or memory.fits is False else "muted")
+
+    @property
+    def _problem(self) -> str:
+        """Why the model cannot be loaded with the options; empty if it can."""
+        if self.options.problem or self._facts is None:
+            return self.options.problem
+        try:
+            require_adapters(self.options.lora, Path(self._facts.path))
+        except ModelError as error:
+            return str(error)
+        return ""
 
 
 class OpenModelLine(QWidget):

@@ -85,6 +85,7 @@ def load_words(load: LoadOptions) -> str:
         tr("KV cache {kind}", kind=load.kv_type),
         tr("flash attention {state}", state=load.flash_attention),
         tr("prompts in batches of {tokens}", tokens=load.batch_size),
+        *([tr("%n LoRA adapter(s)", "", len(load.lora))] if load.lora else ()),
     )
     return ", ".join(parts)
 
