@@ -72,6 +72,7 @@ class Generation:
         self._shared = _shared(self.sequence, engine, request, self._before, len(written))
         if self._shared is not None and engine.spare is not None:
             self.sequence = engine.spare
+        self._unread = 1 if self._shared is None or not written else len(self._before) - self._shared
         self.decoder = Decoder(
             self.sequence,
             prompt,
@@ -83,6 +84,7 @@ class Generation:
             written=written,
             figures_from=figures_from,
             budget=budget,
+            unread=self._unread,
         )
         self._repeatable = request.repeatable
         self._prompts = session.prompts
@@ -118,7 +120,7 @@ class Generation:
         cached = done = len(sequence.tokens)
         read = time.perf_counter()
         yield PromptProgress(done, total, (read - start) * 1000 if restored else 0.0, self._note, restored)
-        for end in self.engine.batch_ends(self._before[:-1]):
+        for end in self.engine.batch_ends(self._before[: -self._unread]):
             if end <= done:
                 continue
             sequence.evaluate(self._before[done:end])

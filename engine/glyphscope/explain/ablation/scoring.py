@@ -42,7 +42,14 @@ from glyphscope.explain.ablation.types import (
     TokenScore,
     WrittenChoice,
 )
-from glyphscope.models.interface import Cancelled, GenerateRequest, Model, PromptProgress, same_model
+from glyphscope.models.interface import (
+    Cancelled,
+    GenerateRequest,
+    Model,
+    PromptProgress,
+    PromptReady,
+    same_model,
+)
 from glyphscope.prompting.history import HISTORY
 from glyphscope.prompting.messages import RenderedMessages, render_messages
 from glyphscope.prompting.rendered import encode
@@ -324,16 +331,15 @@ class _Scorer:
     def _scored(self, request: GenerateRequest) -> ChoiceScore | None:
         """The score with the request's prompt; None if it was stopped."""
         start, before = time.perf_counter(), self.evaluated
-        cached: int | None = None
         steps: tuple[TokenStep, ...] = ()
         with closing(self._model.generate(request)) as outputs:
             for output in outputs:
                 if isinstance(output, Cancelled) or self._stopped():
                     return None
                 if isinstance(output, PromptProgress):
-                    cached = output.done if cached is None else cached
-                    self.evaluated = before + output.done - cached
                     self._report(AblationProgress(self.evaluated, self._total))
+                elif isinstance(output, PromptReady):
+                    self.evaluated = before + output.tokens - output.cached
                 elif isinstance(output, tuple):
                     steps = output
                     break

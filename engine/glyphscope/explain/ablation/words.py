@@ -97,11 +97,14 @@ def effect_words(ablation: PromptAblation, effect: OmissionEffect, tr: Translate
             return tr("Without the {part}, nothing changes, by an estimate.", part=name)
         return tr("Without the {part}, nothing changes.", part=name)
     before, after = shown_probability(ablation, ablation.base), shown_probability(ablation, effect.known)
+    shown = percent(before), percent(after)
+    if shown[0] == shown[1]:  # both are nearly 0 or 1
+        shown = tr("log-probability {figure:.2f}", figure=math.log(before)), f"{math.log(after):.2f}"
     parts = {
         "part": name,
         "choice": choice_name(ablation.choice, tr),
-        "before": percent(before),
-        "after": percent(after) if effect.score is not None else tr("about {share}", share=percent(after)),
+        "before": shown[0],
+        "after": shown[1] if effect.score is not None else tr("about {share}", share=shown[1]),
     }
     words = (
         tr("Without the {part}, {choice} falls from {before} to {after}", **parts)

@@ -140,7 +140,8 @@ class Decoder:
 
     The prefix `written` is a separate first step that does not count towards `max_tokens`. The constraint has already
     read it. Its tokens from `figures_from` on are evaluated for their evidence; those before are in the context
-    like the prompt, except for the last of them.
+    like the prompt, except for the last of them. With a prefix whose figures are evaluated, so many of the prompt's
+    last tokens may be `unread`, and are evaluated in its first batch.
 
     With a `budget`, near the token limit, the constraint is narrowed to text that can still be completed.
     """
@@ -158,8 +159,10 @@ class Decoder:
         written: Sequence[PrefixToken] = (),
         figures_from: int = 0,
         budget: TokenBudget | None = None,
+        unread: int = 1,
     ) -> None:
         self._backend = backend
+        self._unread = unread
         self._constraint = constraint
         self._budget = budget
         self._sampler = SamplerState(sampling, backend.pieces)
@@ -252,7 +255,10 @@ class Decoder:
         for start in range(known, len(written), _BATCH):
             batch = written[start : start + _BATCH]
             began = time.perf_counter()
-            rows = self._backend.decode([self._tokens[-1], *(one.id for one in batch[:-1])], len(batch))
+            rows = self._backend.decode(
+                [*self._tokens[-self._unread :], *(one.id for one in batch[:-1])], len(batch)
+            )
+            self._unread = 1
             spent = (time.perf_counter() - began) * 1000
             for one, row in zip(batch, rows):
                 steps.append(self._given_step(one, row, spent))
