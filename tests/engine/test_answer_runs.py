@@ -108,6 +108,9 @@ def test_a_run_with_an_answer_is_exported_repeated_and_continued_like_one_with_a
     namespace: dict[str, Any] = {}
     exec(again.export("pytest"), namespace)  # a file that the program wrote
     namespace["test_call"]()
+    page = again.export("html")
+    assert str(ANSWERS[kind]).partition(" ")[0] in page
+    assert ('"style":"glyph"' in page) == (kind == "schema"), "the sizes of a value"
     if kind == "schema":
         assert json.loads(again.export("json-schema")) == PERSON
     state = run_state(again.events)

@@ -524,6 +524,15 @@ def test_another_answer_than_a_call_is_chosen_beside_the_notation_and_needs_no_t
 
 
 @pytest.mark.slow
+def test_the_value_of_a_schema_has_its_fields_and_its_sizes_in_both_notations(window, screen_of):
+    project, screen = window.services.project, screen_of(window)
+    project.set_options(answer=Answer("schema", '{"type": "object"}'), constraint="off")
+    window.header.run_button.click()
+    screen.until(lambda: any("SIZE OF THIS ANSWER" in text.upper() for text in screen.texts()))
+    assert screen.find("Stop", QPushButton).isEnabled() is False
+
+
+@pytest.mark.slow
 def test_the_text_of_an_answer_is_read_from_a_file_which_names_its_kind(strategy, tmp_path):
     panel, _screen, said = strategy()
     (tmp_path / "sums.gbnf").write_text('root ::= "a"\n')

@@ -13,7 +13,7 @@ from glyphscope.base.figures import percent, pluralize
 from glyphscope.base.shorten import shorten
 from glyphscope.base.visible import visible
 from glyphscope.cli.conversation import MessagesOption, SystemOption, conversation_members
-from glyphscope.cli.inputs import InputError, read_registry
+from glyphscope.cli.inputs import ANSWER_METAVAR, InputError, read_answer, read_registry
 from glyphscope.cli.load_options import LoadingOption, opened
 from glyphscope.cli.option_groups import pairs, with_groups
 from glyphscope.cli.options import AnyNotationOption, JsonOption, ModelOption, RegistryOption, ShapeOption
@@ -80,6 +80,10 @@ def prompt(
     registry: RegistryOption = None,
     notation: AnyNotationOption = "glyph",
     shape: ShapeOption = "flat",
+    answer: Annotated[
+        str | None,
+        typer.Option(metavar=ANSWER_METAVAR, help="The answer, if it is not a call. Default: the project's."),
+    ] = None,
     system: SystemOption = None,
     messages: MessagesOption = None,
     thinking: Annotated[
@@ -132,6 +136,7 @@ def prompt(
         chat["control_texts"] = control_texts
         chat["template_vars"] = None if template_var is None else pairs(template_var, "template_var")
         chat["chat_template"] = read_chat_template(chat_template) or None
+        chat["answer"] = None if answer is None else read_answer(answer)
         request = msgspec.structs.replace(request, **{k: v for k, v in chat.items() if v is not None})
         with opened(model, options=loading.options(model), quiet=as_json) as source:
             rendered, loss, name = first_prompt(request, source), None, source.info.name

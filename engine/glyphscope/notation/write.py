@@ -177,6 +177,11 @@ def call_sizes(
     ]
 
 
+def value_sizes(value: Any, count_tokens: Callable[[str], int] | None = None) -> list[Sizes]:
+    """The sizes of a value in every style, in the order of `STYLES`. Raises NotationError like `write_value`."""
+    return [text_sizes(write_value(value, style), style, count_tokens) for style in STYLES]
+
+
 def sum_of(calls: Iterable[Sequence[Sizes]]) -> tuple[Sizes, ...]:
     """The total sizes of several calls, each in the same styles; tokens only if all calls have them."""
     sums = []

@@ -172,7 +172,11 @@ class EvidenceDock(ScrollArea):
         """Show the sizes of the run's calls; `reasoned` tokens of reasoning were written with them."""
         self.size_chart.show_sizes(measured.sizes)
         self.size_heading.set_title(
-            tr("Size of this call") if measured.calls == 1 else tr("Size of these calls")
+            tr("Size of this call")
+            if measured.calls == 1
+            else tr("Size of these calls")
+            if measured.calls
+            else tr("Size of this answer")
         )
         apart = " " + tr("Not counted: %n token(s) of reasoning.", "", reasoned) if reasoned else ""
         self.size_note.setText(size_words(measured.sizes, measured.instructions) + apart)

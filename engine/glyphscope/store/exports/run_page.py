@@ -26,11 +26,12 @@ from glyphscope.base.figures import duration_ms, pluralize
 from glyphscope.base.model_names import ModelName, opened_name
 from glyphscope.base.shorten import shorten
 from glyphscope.base.visible import one_line, visible
-from glyphscope.events import AUTO, AnyEvent, BranchPoint, ModelInfo, Status, written_pairs
+from glyphscope.events import AUTO, AnyEvent, BranchPoint, FinalAnswer, ModelInfo, Status, written_pairs
 from glyphscope.explain.masked import masked_reasons
 from glyphscope.explain.relaxing import WholeVerdict, verdict_words
+from glyphscope.notation.read import parse_value
 from glyphscope.notation.shapes import shape_keys
-from glyphscope.notation.write import call_sizes, sum_of
+from glyphscope.notation.write import call_sizes, sum_of, value_sizes
 from glyphscope.prompting.costs import KINDS
 from glyphscope.prompting.signature import argument_types
 from glyphscope.registry import ToolRegistry
@@ -206,6 +207,11 @@ def _stage(run: RecordedRun, registry: ToolRegistry | None, stage: StageState) -
         if stage.calls:
             sizes = sum_of([call_sizes(call.tool, call.arguments, run.request.shape) for call in stage.calls])
             data["sizes"] = [msgspec.to_builtins(size) for size in sizes]
+        elif run.request.answer.kind == "schema":
+            for event in run.events:
+                if isinstance(event, FinalAnswer) and event.stage == stage.name:
+                    sizes = tuple(value_sizes(parse_value(event.text, run.request.notation)))
+                    data["sizes"] = [msgspec.to_builtins(size) for size in sizes]
     return data
 
 
@@ -234,7 +240,9 @@ def _settings(run: RecordedRun) -> Iterator[tuple[str, str]]:
     if model.sha256:
         yield "Model’s SHA-256", model.sha256
     yield "Notation", f"native ({request.native})" if request.native else request.notation
-    if request.native != "template":
+    if not request.answer.is_call:
+        yield "Answer", shorten(str(request.answer), _MAX_NAME)
+    elif request.native != "template":
         yield "Shape", request.shape
     yield "Constraint", request.constraint + (", custom grammar" if request.grammar is not None else "")
     yield "Strategy", request.strategy
@@ -244,7 +252,7 @@ def _settings(run: RecordedRun) -> Iterator[tuple[str, str]]:
     if request.strategy == "loop":
         yield "Tool use", request.loop.tool_use
         yield "Turns", f"at most {request.loop.max_turns}"
-    else:
+    elif request.answer.is_call:
         yield "Tool choice", request.tool_choice
         yield (
             "Calls per answer",

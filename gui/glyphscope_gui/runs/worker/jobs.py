@@ -94,8 +94,8 @@ class ModelStatus:
 
 @dataclass(frozen=True)
 class Measured:
-    """The sizes of a run's answer, which has `calls` calls, in every style; `instructions` are the tokens of the system
-    message by notation.
+    """The sizes of a run's answer, which has `calls` calls (0: it is a value), in every style; `instructions` are the
+    tokens of the system message by notation.
     """
 
     job: int

@@ -16,9 +16,10 @@ from typing import TypeVar
 from PySide6.QtCore import QObject, Signal
 
 from glyphscope.base.errors import GlyphscopeError
-from glyphscope.events import NOTATIONS, AnyEvent, CallReady, RunRequest, RunStarted, Token
+from glyphscope.events import NOTATIONS, AnyEvent, CallReady, FinalAnswer, RunRequest, RunStarted, Token
 from glyphscope.models.interface import ForwardingModel, GenerateRequest, Model, Output, same_model
-from glyphscope.notation.write import call_sizes, sum_of
+from glyphscope.notation.read import parse_value
+from glyphscope.notation.write import call_sizes, sum_of, value_sizes
 from glyphscope.processes.stopping import stopped_by
 from glyphscope.runs import CONTINUATION, PreparedRequest, prepare
 from glyphscope.runs.endings import failed
@@ -230,12 +231,14 @@ class RunWorker(QObject):
 
     def _work(self, job: Job) -> None:
         started: RunStarted | None = None
-        calls: list[CallReady] = []
+        calls: list[CallReady | FinalAnswer] = []  # or the value of a schema
         for event in self._events(job):
             if isinstance(event, RunStarted):
                 started = event
             elif isinstance(event, CallReady):
                 calls = [*(call for call in calls if call.stage == event.stage and event.call_index), event]
+            elif isinstance(event, FinalAnswer) and started and started.request.answer.kind == "schema":
+                calls = [event]
             self._mailbox.post(job.id, event)
             if self._is_stopped(job):
                 if isinstance(job, ReplayJob):
@@ -292,20 +295,33 @@ class RunWorker(QObject):
             yield event
 
     def _measure(
-        self, job: int, started: RunStarted, calls: list[CallReady], prepared: RunRequest | PreparedRequest
+        self,
+        job: int,
+        started: RunStarted,
+        calls: list[CallReady | FinalAnswer],
+        prepared: RunRequest | PreparedRequest,
     ) -> Measured | None:
-        """The sizes of the answer's calls; in tokens only with the tokenizer of the model that wrote them."""
+        """The sizes of the answer's calls, or of its value; in tokens only with the tokenizer of the model that wrote
+        it.
+        """
         request, model = started.request, self._keeper.model
         count = None
         if model is not None and model.info.kind == "llama.cpp" and same_model(model.info, started.model):
             count = model.count_tokens
         try:
-            sizes = sum_of(call_sizes(call.tool, call.arguments, request.shape, count) for call in calls)
+            last = calls[-1]
+            if isinstance(last, FinalAnswer):
+                sizes = tuple(value_sizes(parse_value(last.text, request.notation), count))
+                tool, number = "", 0
+            else:
+                made = [call for call in calls if isinstance(call, CallReady)]
+                sizes = sum_of(call_sizes(call.tool, call.arguments, request.shape, count) for call in made)
+                tool, number = last.tool, len(made)
             if count is None:
-                return Measured(job, sizes, calls=len(calls))
+                return Measured(job, sizes, calls=number)
             ready = replace(prepare(prepared), request=request)
-            texts = {notation: instructions(ready, notation, calls[-1].tool) for notation in NOTATIONS}
+            texts = {notation: instructions(ready, notation, tool) for notation in NOTATIONS}
             costs = {notation: count(text) for notation, text in texts.items() if text is not None}
         except GlyphscopeError:  # the run itself succeeded; only its sizes are unknown
             return None
-        return Measured(job, sizes, costs, len(calls))
+        return Measured(job, sizes, costs, number)
