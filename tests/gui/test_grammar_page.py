@@ -489,3 +489,31 @@ def test_a_grammar_is_run_as_the_answer(grammar, screen, qtbot, monkeypatch, tex
     grammar.view.answer_link.click()
     answer = grammar.context.project.options.answer
     assert started and (answer.kind, answer.text) == (kind, text)
+
+
+def test_a_bundled_grammar_passes_its_examples_and_is_converted_and_undone(
+    grammar, screen, qtbot, monkeypatch
+):
+    menus = []
+    monkeypatch.setattr(
+        "glyphscope_gui.grammar.presenter.pop_up", lambda _menu, _place, *entries: menus.append(entries)
+    )
+    show(qtbot, grammar, 'root ::= "mine"\n')
+    grammar.view.more_link.click()
+    (words, convert), _, *bundled = menus[0]
+    assert words == "Convert to Lark" and [title for title, _ in bundled][:2] == ["Arithmetic", "A small SQL"]
+    dict(bundled)["ISO dates"]()
+    assert checked(qtbot, grammar).ok
+    qtbot.waitUntil(lambda: result(grammar, len(grammar.examples.examples) - 1) is not None)
+    assert grammar.examples.passing() == len(grammar.examples.examples) > 5
+    convert()
+    qtbot.waitUntil(lambda: grammar.context.project.grammar.text.startswith("root ::="))
+    assert "the same texts" in grammar.view.notice.label.text() and checked(qtbot, grammar).ok
+    grammar.view.notice.action.click()
+    assert "DATE:" in grammar.context.project.grammar.text
+
+
+def test_a_grammar_with_errors_is_not_converted(grammar, screen, qtbot):
+    show(qtbot, grammar, "start: x")
+    grammar.bench.convert()
+    assert "errors" in grammar.view.notice.label.text()

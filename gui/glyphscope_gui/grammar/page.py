@@ -340,6 +340,9 @@ class GrammarPage(FollowsSize, TakesFiles, QWidget):
             tr("Run"), tr("Run the prompt with a text of this grammar as the answer, instead of a call"), self,
             name="runGrammarButton", spoken=tr("Run with this grammar as the answer"),
         )  # fmt: skip
+        self.more_link = link(
+            tr("More…"), tr("Convert the grammar to the other language, or open a bundled one"), self
+        )
         self.help_link = link(tr("Help"), tr("Reference of the language, and keys of the editor"), self)
         diagram = self.railroad
         diagram.set_corner(
@@ -367,6 +370,7 @@ class GrammarPage(FollowsSize, TakesFiles, QWidget):
             (self.summary, 1),
             self.answer_link,
             self.use_link,
+            self.more_link,
             self.help_link,
             margins=(PAD - 5, 5, PAD - 8, 0),
         )

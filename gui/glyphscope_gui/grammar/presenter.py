@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import msgspec
 from PySide6.QtCore import QObject
+from PySide6.QtWidgets import QMenu
 
 from glyphscope.base.figures import duration
 from glyphscope.base.pointer import steps_of
 from glyphscope.events import Answer, RunRequest
 from glyphscope.events.answer import AnswerKind
 from glyphscope.explain.grammar_origins import RuleOrigin, rule_origin, rules_by_argument
-from glyphscope.grammar.languages import LARK
-from glyphscope.store import GrammarExample
+from glyphscope.grammar.bundled import bundled_grammars
+from glyphscope.grammar.languages import GBNF, LARK
+from glyphscope.store import GrammarExample, GrammarWork
 from glyphscope_gui.context import AppContext, FilePlace, Page, Place, RulePlace
 from glyphscope_gui.enforcement.rows import badges
 from glyphscope_gui.enforcement.table import CUSTOM_ENGINE, ENGINES, EnforcementRow
@@ -25,6 +28,7 @@ from glyphscope_gui.grammar.railroad_drawing import RailroadDrawing
 from glyphscope_gui.grammar.step_tokens_presenter import StepTokensPresenter
 from glyphscope_gui.grammar.work import Checked, CheckedExamples, GrammarComparison, StepView
 from glyphscope_gui.grammar.workbench import GrammarBench
+from glyphscope_gui.shared.actions import pop_up
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.page_ids import HeaderPart, PageId
 from glyphscope_gui.shared.plain_text import shown_part
@@ -107,6 +111,7 @@ class GrammarPresenter(Page):
         page.fileDropped.connect(lambda path: self.files.open(Path(path)))
         page.use_link.clicked.connect(self._use)
         page.answer_link.clicked.connect(self._run_as_answer)
+        page.more_link.clicked.connect(self._show_more)
         page.help_link.clicked.connect(page.help.show)
         self.files.opened.connect(self._opened)
         self.files.failed.connect(self.context.show_error)
@@ -122,6 +127,7 @@ class GrammarPresenter(Page):
         bench.stepped.connect(self._show_step)
         bench.sampled.connect(self._show_samples)
         bench.compared.connect(self._show_comparison)
+        bench.converted.connect(self._converted)
         bench.proved.connect(self._show_proofs)
         bench.enforcementTested.connect(self._show_custom_rows)
         bench.crashed.connect(self.context.show_error)
@@ -192,12 +198,43 @@ class GrammarPresenter(Page):
         """Replace the custom grammar with a copy of the generated one, and offer to undo that."""
         before = self._document.work
         self._document.edit_as_text()
+        self._offer_undo(before)
+
+    def _offer_undo(self, before: GrammarWork, words: str = "") -> None:
+        """Offer to return to the work before the custom grammar was replaced; `words` say more about that."""
         if before.text and before.text != self._document.work.text:
             restored = msgspec.structs.replace(before, source="text")
+            replaced = tr("Your grammar was replaced.")
             self.view.notice.show_words(
-                tr("Your grammar was replaced."), tr("Undo"), lambda: self._document.restore(restored)
+                f"{words} {replaced}".strip(), tr("Undo"), lambda: self._document.restore(restored)
             )
+        elif words:
+            self.view.notice.show_words(words)
         self.view.edit.setFocus()
+
+    def _show_more(self) -> None:
+        target = GBNF if self._document.language is LARK else LARK
+        convert = tr("Convert to {language}", language=target.name), self.bench.convert
+        listed = [(one.title, partial(self._open_bundled, name)) for name, one in bundled_grammars().items()]
+        place = self.view.more_link.mapToGlobal(self.view.more_link.rect().topLeft())
+        pop_up(QMenu(self.view), place, convert, None, *listed)
+
+    def _open_bundled(self, name: str) -> None:
+        """Show a bundled grammar with its examples."""
+        before, one = self._document.work, bundled_grammars()[name]
+        self._document.open_text(one.text, "")
+        right = (GrammarExample(text, True) for text in one.matches)
+        wrong = (GrammarExample(text, False) for text in one.rejects)
+        self._document.set_examples((*right, *wrong))
+        self._offer_undo(before)
+
+    def _converted(self, made: GrammarComparison | None, why: str) -> None:
+        if made is None or made.now is None:
+            self.view.notice.show_words(why)
+            return
+        before = self._document.work
+        self._document.open_text(made.now, "")
+        self._offer_undo(before, made.note)
 
     def _opened(self, path: str, warning: str) -> None:
         self.view.notice.hide()

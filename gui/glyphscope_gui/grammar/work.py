@@ -12,6 +12,7 @@ from typing import NamedTuple
 from glyphscope.base.errors import GlyphscopeError, GrammarError
 from glyphscope.base.shorten import capitalised
 from glyphscope.base.tokens import token_text
+from glyphscope.base.visible import visible
 from glyphscope.events import ArgumentOrder, Notation, Shape
 from glyphscope.explain.proof import as_written, boundary_examples, texts
 from glyphscope.grammar import (
@@ -24,9 +25,10 @@ from glyphscope.grammar import (
     sample_texts,
     shortest_differences,
 )
+from glyphscope.grammar.convert import convert
 from glyphscope.grammar.gbnf import emit_gbnf
 from glyphscope.grammar.gbnf.parse.syntax import RuleSyntax
-from glyphscope.grammar.languages import GBNF, GrammarLanguage
+from glyphscope.grammar.languages import GBNF, LARK, GrammarLanguage
 from glyphscope.grammar.tree import Grammar, Origin
 from glyphscope.models.interface import Vocabulary
 from glyphscope.registry import Tool, ToolRegistry
@@ -229,6 +231,19 @@ def compare(
     else:
         note = "" if found.exhausted else bound
     return GrammarComparison(found.only_second, found.only_first, note)
+
+
+def converted(grammar: Grammar, language: GrammarLanguage, cancel: Callable[[], bool]) -> GrammarComparison:
+    """The grammar in the other language (`now`), and a text that is lost or added. Raises GrammarError."""
+    made = convert(grammar, "gbnf" if language is LARK else "lark", bound=COMPARE_BOUND, cancelled=cancel)
+    found = made.differences
+    if found.only_first is not None:
+        note = tr("The text {text} is lost.", text=visible(found.only_first[:MAX_SAMPLE], single=True))
+    elif found.only_second is not None:
+        note = tr("The text {text} is added.", text=visible(found.only_second[:MAX_SAMPLE], single=True))
+    else:
+        note = tr("It has the same texts.") if found.exhausted else f"{capitalised(found.bound)}."
+    return GrammarComparison(made.text, None, note)
 
 
 def samples(grammar: Grammar, count: int, seed: int) -> tuple[str, ...]:

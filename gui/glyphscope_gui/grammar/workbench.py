@@ -36,7 +36,7 @@ PROOF_DELAY_MS = 600
 """Milliseconds after the last edit of the tools: proofs start processes, and are not urgent."""
 PROOF_SHOWN_MS = 150
 """Milliseconds between updates of the shown proofs."""
-_SLOW = frozenset({"samples", "compare", "enforcement", "prove"})
+_SLOW = frozenset({"samples", "compare", "convert", "enforcement", "prove"})
 """The keys of slow jobs, which do not delay jobs that respond to typing."""
 
 
@@ -49,7 +49,8 @@ class GrammarBench(QObject):
     """`generated` carries the tools' grammar, `notGenerated` the error of tools that have none.
 
     `checked` carries a Checked, `drawn` a RailroadDrawing or None, `examplesChecked` CheckedExamples or None (the
-    grammar is invalid), `stepped` a StepView, or None with the reason in words, `sampled` and `compared` likewise.
+    grammar is invalid), `stepped` a StepView, or None with the reason in words, `sampled`, `compared` and
+    `converted` likewise.
     `proved` carries the rows of the proofs made so far, and whether all are made; `enforcementTested` those of a custom
     grammar; `crashed` the exception of a job.
 
@@ -65,6 +66,7 @@ class GrammarBench(QObject):
     stepped = Signal(object, str)
     sampled = Signal(object, str)
     compared = Signal(object, str)
+    converted = Signal(object, str)
     proved = Signal(object, bool)
     enforcementTested = Signal(object)
     crashed = Signal(object)
@@ -141,6 +143,15 @@ class GrammarBench(QObject):
         """Make other samples."""
         self._seed += 1
         self._sample()
+
+    def convert(self) -> None:
+        """Write the grammar in the other language."""
+        found = self.last
+        grammar = self._grammar_for("convert", lambda why: self.converted.emit(None, why), bounded=True)
+        if grammar is not None and found is not None:
+            self._answer(
+                "convert", lambda: work.converted(grammar, found.language, _is_stopped), self.converted
+            )
 
     # -- the tools' grammar ------------------------------------------------------------------------------------
 
