@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from PySide6.QtCore import Qt
 
@@ -348,3 +350,21 @@ def test_the_named_templates_of_a_file_can_be_shown_and_used(page, qtbot, llama_
     assert page.found is not None and page.view.names.currentData() == "rag"
     page.view.use_link.click()
     assert page.context.project.options.chat_template.startswith("rag ")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("response", "words"),
+    [
+        ({"open": "<call>", "content": "text"}, "transformers reads 0 of 100 turns as they were."),
+        ({"opens": "<call>"}, "The response_template is invalid"),
+    ],
+)
+def test_the_response_template_beside_a_template_is_tested_with_its_turns(
+    page, qtbot, example, response, words
+):
+    config = {"response_template": {"start_anchor": "<|assistant|>", "fields": {"tool_calls": response}}}
+    example.with_name("tokenizer_config.json").write_text(json.dumps(config), encoding="utf-8")
+    page.open(example)
+    qtbot.waitUntil(lambda: page.lint.found is not None)
+    assert words in cells(page.view.details.lint)[-1][1]

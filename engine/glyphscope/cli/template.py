@@ -14,7 +14,7 @@ import typer
 from glyphscope.base.figures import pluralize
 from glyphscope.base.shorten import shorten
 from glyphscope.base.visible import visible
-from glyphscope.cli.inputs import InputError, shown_source
+from glyphscope.cli.inputs import STDIN, InputError, shown_source
 from glyphscope.cli.options import JsonOption
 from glyphscope.cli.output import TextTable, console, print_json, print_line, print_note, print_text
 from glyphscope.cli.template_forms import read_template
@@ -26,10 +26,9 @@ from glyphscope.models.template_lint import (
     prove_response_template,
 )
 from glyphscope.models.template_variables import TemplateVariable, find_variables
-from glyphscope.models.tokenizer_config import TOKENIZER_CONFIG, read_tokenizer_config
+from glyphscope.models.tokenizer_config import response_template_of
 from glyphscope.turns.conversations import CONVERSATIONS
 from glyphscope.turns.lint import LEVELS, Fault, Level, TemplateLint
-from glyphscope.turns.response_template import MEMBER
 
 app = typer.Typer(
     help="Chat templates: their errors, where two differ, their variables, and response templates.",
@@ -198,14 +197,12 @@ def response(
 
 
 def _response_of(template: str) -> dict[str, Any]:
-    """The response_template of a config, or of the folder with it. Raises InputError and PromptError."""
-    path = Path(template)
-    path = path / TOKENIZER_CONFIG if path.is_dir() else path
-    data = read_tokenizer_config(path).get(MEMBER) if path.suffix.lower() == ".json" else None
+    """The response_template of a config, also of the one beside a template. Raises InputError and PromptError."""
+    data = None if template == STDIN else response_template_of(Path(template))
     if not isinstance(data, dict):
         raise InputError(
             "There is no response_template.",
-            where=template,
+            where=shown_source(template),
             hint="Give a tokenizer_config.json that has one, or write the derived one with --export. A response_schema "
             "is of transformers before 5.13.",
         )

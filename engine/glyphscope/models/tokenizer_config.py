@@ -19,6 +19,7 @@ TOKENIZER_CONFIG = "tokenizer_config.json"
 _BESIDE = "chat_template.jinja"
 _MAX_BYTES = 32_000_000
 """Bytes of a config; some list every special token."""
+_MEMBER = "response_template"
 _TOOL_USE, _DEFAULT = "tool_use", "default"
 _HINT = "Choose the tokenizer_config.json of a model."
 
@@ -50,6 +51,17 @@ def template_of_config(path: Path) -> TemplateSource:
         )
     bos, eos = _token(config.get("bos_token")), _token(config.get("eos_token"))
     return TemplateSource(source, bos, eos, (eos,) if eos else (), str(path))
+
+
+def response_template_of(path: Path) -> Any:
+    """The `response_template` of a config, of the one beside a model or a template, or in a folder; None without one.
+
+    Raises PromptError for a damaged config.
+    """
+    config = path / TOKENIZER_CONFIG if path.is_dir() else path
+    if config.suffix.lower() != ".json":
+        config = path.with_name(TOKENIZER_CONFIG)
+    return read_tokenizer_config(config).get(_MEMBER) if config.is_file() else None
 
 
 def _named(template: Any) -> str:

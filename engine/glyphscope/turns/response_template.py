@@ -20,7 +20,6 @@ from glyphscope.base.shorten import excerpt
 from glyphscope.base.structs import ready
 
 Content = Literal["text", "int", "float", "bool", "json", "xml-inline", "kv-lines", "python-call-list"]
-MEMBER = "response_template"
 _CONSTANTS = {"true": True, "false": False, "null": None}
 """Names of values in a list of calls, beside those of Python."""
 

@@ -8,11 +8,19 @@ from pathlib import Path
 
 from PySide6.QtCore import QModelIndex, QObject
 
-from glyphscope.models.template_lint import ConversationPair, compare_templates, lint_template
+from glyphscope.base.errors import PromptError
+from glyphscope.models.template_lint import (
+    ConversationPair,
+    compare_templates,
+    lint_template,
+    prove_response_template,
+)
+from glyphscope.models.tokenizer_config import response_template_of
 from glyphscope.models.turn_forms import open_template
 from glyphscope.turns.conversations import BY_KEY
 from glyphscope.turns.lint import Fault, Level, TemplateLint
 from glyphscope.turns.pairs import Pair, Side, differences
+from glyphscope.turns.response_export import ResponseProof
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.dialogs import ask_for_file
 from glyphscope_gui.shared.language import tr
@@ -20,6 +28,7 @@ from glyphscope_gui.template.page import TemplatePage
 from glyphscope_gui.template.tables import Row, RowsTable, TextCell
 
 TEMPLATE_FILES = tr("Templates and models (*.jinja *.gguf *.json);;All files (*)")
+_TURNS = 100
 _LEVELS: dict[Level, tuple[str, str]] = {
     "error": (tr("error"), "impossible"),
     "warning": (tr("warning"), "open"),
@@ -35,6 +44,20 @@ def lint_rows(found: TemplateLint) -> list[Row]:
         words = f"{fault.message} {fault.why}"
         rows.append((TextCell(level, fault.code, role), TextCell(words), TextCell(titles or tr("all"))))
     return rows
+
+
+def response_row(proof: ResponseProof | PromptError) -> Row:
+    """How transformers reads the turns of the template, by the response template beside it."""
+    where = TextCell(tr("random turns"))
+    if isinstance(proof, PromptError):
+        return TextCell(tr("error"), pill="impossible"), TextCell(proof.message), where
+    read = tr(
+        "With the response_template beside it, transformers reads {equal:,} of {turns:,} turns as they were.",
+        equal=proof.equal,
+        turns=proof.turns,
+    )
+    pill = TextCell(tr("note"), pill="forced") if proof.proved else TextCell(tr("warning"), pill="open")
+    return pill, TextCell(read, proof.failures[0].text if proof.failures else read), where
 
 
 def fault_pair(fault: Fault, found: TemplateLint) -> Pair | None:
@@ -100,14 +123,18 @@ class LintPresenter(QObject):
         title = tr("Compare with a template")
         ask_for_file(self._view.window(), title, self.compare, TEMPLATE_FILES, name="compareTemplateDialog")
 
-    def _linted(self, found: TemplateLint) -> None:
+    def _linted(self, linted: tuple[TemplateLint, ResponseProof | PromptError | None]) -> None:
+        found, proof = linted
         self.found = found
         count = found.count("error")
         self._view.details.views.button("lint").setText(
             tr("Lint ({count})", count=count) if count else tr("Lint")
         )
         none = (TextCell(tr("none"), pill="holds"), TextCell(tr("No errors.")), TextCell(""))
-        self._fill(self._view.details.lint, lint_rows(found) or [none])
+        rows = lint_rows(found) or [none]
+        if proof is not None:
+            rows.append(response_row(proof))
+        self._fill(self._view.details.lint, rows)
 
     def _failed(self, error: BaseException) -> None:
         self._fill(self._view.details.lint, [(TextCell(""), TextCell(str(error)), TextCell(""))])
@@ -145,8 +172,14 @@ def _one_row(words: str) -> list[Row]:
     return [(TextCell(words), TextCell(""), TextCell(""))]
 
 
-def _lint(path: Path, name: str) -> TemplateLint:
-    return lint_template(open_template(path, name))
+def _lint(path: Path, name: str) -> tuple[TemplateLint, ResponseProof | PromptError | None]:
+    template = open_template(path, name)
+    found = lint_template(template)
+    try:
+        data = response_template_of(path)
+        return found, None if data is None else prove_response_template(template, data, _TURNS)[1]
+    except PromptError as error:
+        return found, error
 
 
 def _compare(path: Path, name: str, other: Path) -> tuple[ConversationPair, ...]:
