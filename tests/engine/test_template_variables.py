@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cli_command import command
+from glyphscope.api import Model
 from glyphscope.base.errors import PromptError
 from glyphscope.events import (
     ChatOptions,
@@ -23,6 +24,7 @@ from glyphscope.events import (
     read_pairs_line,
     written_pairs,
 )
+from glyphscope.lessons.run_settings import request_of
 from glyphscope.models import (
     CONVERSATIONS,
     ChatTemplate,
@@ -261,6 +263,14 @@ def test_an_evaluation_varies_the_variables_and_the_effort(tmp_path):
     assert arms == {"", ".effort-high", ".vars-x-1-y-a", ".effort-high.vars-x-1-y-a"}
     wrong = command(*asked[:8], "--template-var", "x")
     assert wrong.exit_code == 2 and "'x' is not NAME=VALUE" in wrong.stderr
+
+
+def test_lessons_and_python_set_them():
+    options = {"reasoning_effort": "high", "template_vars": {"x": 1}, "chat_template": EFFORT}
+    lesson, problems = request_of({"prompt": "Hi", **options}, None)
+    assert not problems and lesson is not None and lesson.chat == ChatOptions(**options)
+    made = Model(ScriptedModel(CALL)).run("Hi", constraint="off", **options)
+    assert next(each for each in made if isinstance(each, PromptRendered)).text.endswith("effort high")
 
 
 def test_an_endpoint_that_rejects_an_effort_is_reported_with_a_hint():
