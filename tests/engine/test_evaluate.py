@@ -103,7 +103,7 @@ def test_several_jobs_make_the_same_samples(tmp_path):
 
 
 def test_each_job_makes_the_samples_of_its_prompts_and_none_waits_while_others_are_left():
-    matrix = Matrix(suites=("starter",), models=("m",), constraints=("off", "mask"), trials=2)
+    matrix = Matrix(suites=("starter",), models=("m",), constraints=("off", "mask"), trials=2, first=12)
     samples = list(plan_of(matrix).samples())
 
     def handed_out(workers: list[int]) -> dict[int, list[Planned]]:
