@@ -9,7 +9,7 @@ import pytest
 
 from glyphscope import open_model
 from glyphscope.base.errors import GlyphscopeError
-from glyphscope.events import Answer, RunRequest, Violation
+from glyphscope.events import Answer, PromptRendered, RepairSettings, RunRequest, Violation
 from glyphscope.registry import ToolRegistry
 from glyphscope.runs import settle
 from glyphscope.runs.strategies import expected_answer
@@ -116,3 +116,11 @@ def test_python_takes_literals_schemas_and_models_as_answers():
     with open_model('scripted:{"name":"Ann","age":3}') as model:
         assert model.run("?", answer=Model, constraint="off").answer == {"name": "Ann", "age": 3}
         assert model.run("?", answer=Literal[1, 2], constraint="off").valid is False
+
+
+def test_a_wrong_answer_is_asked_for_again_with_the_reason():
+    with open_model("scripted:maybe\n---\nno") as model:
+        run = model.run("?", answer=WORDS, constraint="off", repair=RepairSettings(attempts=1))
+        assert run.answer == "no"
+        prompts = [event.text for event in run.events if isinstance(event, PromptRendered)]
+    assert "the answer as described above" in prompts[1] and "CONSTRAINT_ENUM" in prompts[1]

@@ -120,6 +120,7 @@ def render_repair(
     settings = request.repair
     values: Mapping[str, Any] = {
         "notation": notation,
+        "answer": request.answer.kind,
         "error": PartText(REPAIR, error.rstrip(".")),
         "attempt": PartText(ATTEMPT, text),
     }
