@@ -168,7 +168,7 @@ class _Reading:
         if ("sources",) not in broken:
             self._sources = document.get("sources", {})
         if ("answer",) not in broken:
-            self.answer = msgspec.convert(document.get("answer"), Answer | None) or CALL
+            self.answer = msgspec.convert(document.get("answer"), ready(Answer | None)) or CALL
         if not broken & {(name,) for name in ("name", "request", "registry", *_PARTS)}:
             yield from self._whole_problems(document)
         yield from self._parts_problems(document, broken)
