@@ -301,6 +301,11 @@ def test_the_command_explains_a_run(tmp_path, monkeypatch):
     done = command("explain", "prompt", file, "--model", "rule.gguf")
     assert done.exit_code == 0, done.output
     assert "example of browse" in done.output and "Without each of these, nothing changes:" in done.output
+    page = tmp_path / "page.html"
+    done = command("explain", "prompt", file, "--model", "rule.gguf", "-o", page)
+    html = page.read_text(encoding="utf-8")
+    assert done.exit_code == 0 and "<script" not in html
+    assert 'title="Without the example of browse, ' in html and "Influence of the prompt" in html
     shown = json.loads(
         command("explain", "prompt", file, "--model", "rule.gguf", "--part", "example", "--json").stdout
     )

@@ -24,7 +24,7 @@ from glyphscope.cli.branch import options_of
 from glyphscope.cli.inputs import InputError
 from glyphscope.cli.load_options import LoadingOption, StoredPromptsOption, opened
 from glyphscope.cli.option_groups import with_groups
-from glyphscope.cli.options import JsonOption, model_option
+from glyphscope.cli.options import JsonOption, model_option, out_option
 from glyphscope.cli.output import TextTable, console, diagnostics, print_json, print_text
 from glyphscope.cli.signals import INTERRUPTED, closing_when_ended
 from glyphscope.cli.streaming import on_first_interrupt
@@ -46,6 +46,8 @@ from glyphscope.models.interface import Model
 from glyphscope.models.remote import is_address
 from glyphscope.runs import RunState, run_state
 from glyphscope.store.bundle import read_run
+from glyphscope.store.exports.influence_page import influence_page
+from glyphscope.store.files import atomic_write
 from glyphscope.store.named_models import RECORDED
 
 
@@ -115,6 +117,9 @@ def prompt(
             help="Evaluate at most so many times the prompt's tokens: parts with little influence are only estimated.",
         ),
     ] = None,
+    out: Annotated[
+        Path | None, out_option("Write an HTML page with the coloured prompt to this file.")
+    ] = None,
     model: Annotated[str | None, model_option("The model of the run. Default: its recorded path.")] = None,
     loading: LoadingOption,
     stored: StoredPromptsOption,
@@ -149,6 +154,8 @@ def prompt(
             report=report,
             stopped=ended.is_set,
         )
+    if out is not None:
+        atomic_write(out, influence_page(found).encode("utf-8", "replace"))
     print_json(_as_json(found)) if as_json else _print(found)
     raise typer.Exit(INTERRUPTED if ended.is_set() else 0)
 
