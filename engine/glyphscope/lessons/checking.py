@@ -33,7 +33,7 @@ def check_lesson(place: LessonPlace) -> Lesson:
         try:
             _try(part, lesson, place)
         except GlyphscopeError as error:
-            problems.append(PlacedProblem(type(part).__name__.lower(), error.words, part.line, 1))
+            problems.append(PlacedProblem(part.block, error.words, part.line, 1))
     if problems:
         problems.sort(key=lambda each: (each.line, each.column))
         raise lesson_error(problems, place.where)

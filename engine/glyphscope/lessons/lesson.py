@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Literal, TypeAlias
+from typing import ClassVar, Literal, TypeAlias
 
 import msgspec
 
@@ -20,7 +20,9 @@ View: TypeAlias = Literal["alternatives", "fields", "tokens"]
 
 
 class LessonPart(msgspec.Struct, frozen=True, kw_only=True):
-    """A part of a step; `line` is its first line in the file, from 1."""
+    """A part of a step; `block` is the name of its block in the file, `line` its first line there, from 1."""
+
+    block: ClassVar[str] = "prose"
 
     line: int = 0
 
@@ -34,6 +36,8 @@ class Prose(LessonPart, frozen=True, kw_only=True):
 class PresenterNote(LessonPart, frozen=True, kw_only=True):
     """Markdown for the presenter of the lesson; readers see it only on request."""
 
+    block: ClassVar[str] = "note"
+
     text: str
 
 
@@ -42,6 +46,8 @@ class WatchPart(LessonPart, frozen=True, kw_only=True):
 
     `stage` is empty for all stages in sequence. `token` is the token whose alternatives are shown first.
     """
+
+    block: ClassVar[str] = "run"
 
     run: str
     caption: str = ""
@@ -58,6 +64,8 @@ class NextQuestion(LessonPart, frozen=True, kw_only=True):
     recorded alternatives, and then the grammar determines the possible ones.
     """
 
+    block: ClassVar[str] = "question"
+
     run: str = ""
     token: int
     stage: str = ""
@@ -69,6 +77,8 @@ class NextQuestion(LessonPart, frozen=True, kw_only=True):
 
 class CharacterQuestion(LessonPart, frozen=True, kw_only=True):
     """Which character decides? In a run's text, or in a `text` judged by the tools and notation of that run."""
+
+    block: ClassVar[str] = "question"
 
     run: str = ""
     stage: str = ""
@@ -88,6 +98,8 @@ class Option(msgspec.Struct, frozen=True):
 class ChoiceQuestion(LessonPart, frozen=True, kw_only=True):
     """A question with answers written by the author, each with its reason."""
 
+    block: ClassVar[str] = "question"
+
     ask: str
     options: tuple[Option, ...]
     why: str = ""
@@ -101,6 +113,8 @@ class Experiment(LessonPart, frozen=True, kw_only=True):
 
     `given` are the changed settings, as in the file; `vary` lists the settings that the reader may change.
     """
+
+    block: ClassVar[str] = "experiment"
 
     run: str
     of: str

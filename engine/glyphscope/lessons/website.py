@@ -153,7 +153,7 @@ class _Page:
     def _part(self, part: AnyPart) -> dict[str, Any]:
         match part:
             case Prose() | PresenterNote():
-                return {"kind": type(part).__name__.lower(), "html": rendered(part.text)}
+                return {"kind": part.block, "html": rendered(part.text)}
             case WatchPart():
                 recorded = self._recorded(part.run)
                 self._parts.append(
