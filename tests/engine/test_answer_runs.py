@@ -47,6 +47,11 @@ ANSWERS = {
         "gbnf",
         'root ::= expr\nexpr ::= term (ws [-+*/] ws term)*\nterm ::= [0-9]+ | "(" expr ")"\nws ::= " "?\n',
     ),
+    "lark": Answer(
+        "lark",
+        'start: "let" NAME "=" sum\nsum: atom ("+" atom)*\natom: NUMBER | NAME | "(" sum ")"\n'
+        "NAME: /[a-z]+/\nNUMBER: /[0-9]+(\\.[0-9]+)?/\n%ignore / {1,2}/\n",
+    ),
 }
 WAYS: dict[str, dict[str, Any]] = {
     "alone": {"constrain_from": "start"},

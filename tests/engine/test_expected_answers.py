@@ -21,6 +21,10 @@ PERSON = {
 }
 SCHEMA = Answer("schema", json.dumps(PERSON))
 SUMS = Answer("gbnf", "root ::= term ([+] term)*\nterm ::= [0-9]+\n")
+LARK = Answer(
+    "lark",
+    'start: "let" NAME "=" sum\nsum: NUMBER ("+" NUMBER)*\nNAME: /[a-z]+/\nNUMBER: /[0-9]+/\n%ignore / +/\n',
+)
 WORDS = Answer("choice", "yes\nno\nnone")
 CODE = Answer("regex", "[0-9]{2}-[a-z]+")
 
@@ -54,6 +58,8 @@ def request(answer: Answer, **settings) -> RunRequest:
         (SUMS, " 1+2\n", None, ""),
         (SUMS, "1+2\n3", 4, '"3" follows the end of the answer'),
         (SUMS, "1 +2", 2, '"+" follows the end of the answer'),
+        (LARK, "let a = 1 +  2", None, ""),
+        (LARK, "let a = b", 8, 'the rule start cannot continue with "b"'),
         (SUMS, "1+", 2, "the text ends before the answer does"),
     ],
 )
@@ -81,6 +87,9 @@ def test_the_verdict_names_the_character_at_which_a_text_left_the_answer(answer,
         (Answer("choice", "a\n\nb"), "A choice is empty"),
         (Answer("choice", "a\nb\na"), "The choice 'a' is listed twice"),
         (Answer("gbnf", "root ::= a"), "line 1, column 10"),
+        (Answer("lark", "start: A\n%import common.NOTHING\nA: NOTHING"), "line 2, column"),
+        (Answer("lark", 'start: "a" start'), "matches no text: the rule start never ends"),
+        (Answer("lark", 'start: <think> "a"'), "names tokens"),
         (Answer("gbnf", 'root ::= "a" root'), "matches no text: the rule root never ends"),
         (Answer("gbnf", 'root ::= ""'), "only the empty text"),
         (Answer("gbnf", 'root ::= <[3]> "a"'), "names tokens"),

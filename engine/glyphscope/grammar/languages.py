@@ -87,7 +87,7 @@ def language_of(text: str, path: str = "") -> GrammarLanguage:
 def load_grammar(text: str, *, where: str = "grammar", path: str = "") -> Grammar:
     """The rule tree of a text in any language. Raises GrammarError with each problem's line and column, both from 1."""
     language = language_of(text, path)
-    check = _checked(language, text)
+    check = checked(language, text)
     if check.grammar is not None:
         return check.grammar
     errors = [diagnostic for diagnostic in check.diagnostics if diagnostic.severity == "error"]
@@ -108,6 +108,7 @@ def errors_in_words(text: str, errors: list[Diagnostic], before: int = 0) -> str
 
 
 @lru_cache(maxsize=4)
-def _checked(language: GrammarLanguage, text: str) -> GrammarCheck:
+def checked(language: GrammarLanguage, text: str) -> GrammarCheck:
+    """The check of a text; the last few are cached."""
     # cached, because other caches identify a grammar by its identity
     return language.check(text)

@@ -288,7 +288,8 @@ class Grammar:
     text, except below the rules named in `unlexed`. This is true of the builder's grammars; other grammars and the
     `unlexed` rules are divided into other lexemes for such a lexer (`grammar/lark/lexeme_partition.py`).
 
-    `lexer`: texts are read as llguidance reads them (`grammar/match/longest.py`). Without one, in any way.
+    `lexer`: texts are read as llguidance reads them (`grammar/match/longest.py`). Without one, in any way. `lark`: a
+    rule and the Lark text that it was read from, which llguidance gets as it is.
     """
 
     rules: dict[str, Rule]
@@ -298,6 +299,7 @@ class Grammar:
     unlexed: tuple[str, ...] = ()
     ordered: tuple[Ordered, ...] = ()
     lexer: Lexer | None = None
+    lark: tuple[str, str] | None = None
 
 
 EMPTY = Seq(())

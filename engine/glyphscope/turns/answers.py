@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import codecs
 import json
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -74,12 +75,12 @@ def answer_grammar(answer: Answer) -> Grammar:
     Raises GrammarError, which says what is wrong with it, also for a grammar without a text that is not empty.
     """
     match answer.kind:
-        case "gbnf":
-            from glyphscope.grammar.gbnf.check import load_gbnf
+        case "gbnf" | "lark":
+            from glyphscope.grammar.languages import load_grammar
 
-            grammar = load_gbnf(answer.text, where="answer")
-        case "lark":
-            raise GrammarError("Lark grammars cannot be an answer yet.", where="answer")
+            grammar = load_grammar(answer.text, where="answer", path=f"answer.{answer.kind}")
+            if answer.kind == "lark":
+                grammar = replace(grammar, lark=(grammar.root, answer.text))
         case "choice":
             grammar = _lexeme("choice", alt(*_choices(answer)))
         case _:
@@ -259,19 +260,24 @@ class TextValidator:
         return self._violate(_CODES.get(kind, "SYNTAX"), f"{subject} cannot continue with {shown}", at)
 
     def _violate(self, code: Code, message: str, at: int) -> Violation:
-        rules = () if self._answer.kind in _SUBJECTS else self._state.active_rules()
+        rules = () if self._answer.kind in _SUBJECTS else _open_rules(self._state)
         expected = (END,) if self._ended else self._state.expected()
         found = Violation(
             code=code, message=message, path="", char=at, token=self._token,
-            rule=rules[-1].name if rules else "", viable=one_of(expected),
+            rule=rules[0] if rules else "", viable=one_of(expected),
         )  # fmt: skip
         self.violations.append(found)
         return found
 
 
+def _open_rules(state: State) -> list[str]:
+    """The names of the open rules, innermost first, without what `%ignore` allows."""
+    names = dict.fromkeys(rule.name for rule in reversed(state.active_rules()))
+    return [name for name in names if not name.startswith("%")]
+
+
 def _rule_words(state: State) -> str:
-    """`the rule term (in expr, in root)`: the open rules, innermost first."""
-    names = list(dict.fromkeys(rule.name for rule in reversed(state.active_rules())))
-    inner, *outer = names or ["root"]
+    """`the rule term (in expr, in root)`."""
+    inner, *outer = _open_rules(state) or ["root"]
     around = ", ".join(f"in {name}" for name in outer[:MAX_RULES])
     return f"the rule {inner}" + (f" ({around})" if around else "")

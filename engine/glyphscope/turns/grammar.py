@@ -24,7 +24,7 @@ from glyphscope.grammar.shapes import fitting_shape
 from glyphscope.grammar.time_limit import limited, note_made
 from glyphscope.grammar.tree import NEVER, Grammar, Node, RuleRef, alt, optional, seq
 from glyphscope.registry import Tool, ToolRegistry
-from glyphscope.turns.answers import answer_rules
+from glyphscope.turns.answers import answer_grammar, answer_rules
 from glyphscope.turns.form import DEFAULT_OPTIONS, TurnForm, TurnOptions, state_of
 from glyphscope.turns.grammar_calls import CallRules, OwnCalls
 from glyphscope.turns.grammar_markers import (
@@ -146,7 +146,10 @@ class _Turn:
                 self._make_own(self.ours, rules, allowed)
         body = self._begin()
         if self.ours is not None and isinstance(body, RuleRef):  # the turn is its content
-            return rules.grammar(body.name)
+            made = rules.grammar(body.name)
+            if self.ours.answer.kind == "lark" and made.lark == (made.root, self.ours.answer.text):
+                return answer_grammar(self.ours.answer)  # with its lexer
+            return made
         root = self.book.reserve("turn")
         self.book.add(root, body)
         return rules.grammar(root)

@@ -36,6 +36,7 @@ class ToolRules:
         self.book, self._order, self._closed = book, order, closed
         self._made: list[tuple[str, ToolContext]] = []
         self._unlexed: dict[str, None] = {}
+        self._lark: tuple[str, str] | None = None
 
     def add(
         self,
@@ -60,6 +61,8 @@ class ToolRules:
     def include(self, grammar: Grammar) -> RuleRef:
         """The rules of a grammar of anything but a schema, under their names if these are free."""
         root = self.book.include(grammar)
+        if grammar.lark is not None:
+            self._lark = root, grammar.lark[1]
         if not grammar.lexed:
             self._unlexed[root] = None
         return RuleRef(root)
@@ -77,6 +80,7 @@ class ToolRules:
             unlexed=tuple(self._unlexed),
             ordered=tuple(dict.fromkeys(each for context in contexts for each in context.ordered)),
         )
+        made = replace(made, lark=self._lark) if self._lark else made
         impossible = [(rule, context) for rule, context in self._made if rule not in made.rules]
         if impossible and len(impossible) == len(self._made):
             raise _impossible(*impossible[0])

@@ -97,13 +97,20 @@ class _Emitter:
 
     def emit(self) -> str:
         """A line for each rule, the first for `start`, then one for each terminal."""
+        rule_of_text, text = self._grammar.lark or ("", "")
+        if rule_of_text == self._grammar.root:
+            return text
         lines = [f"start: {self._names[self._grammar.root]}"]
         for rule in self._grammar.rules.values():
+            if rule.name == rule_of_text:
+                continue
             if rule.body == NEVER:
                 raise GrammarError("The rule derives no text at all.", where=rule.name)
             lines.append(f"{self._names[rule.name]}: {self._node(rule.body)}")
         lines += self._parametric
         lines += [f"{name}: {lexeme(body)}" for body, name in self._terminals.items()]
+        if text:
+            lines.append(f"{self._names[rule_of_text]}: %lark {{\n{text}\n}}")
         return "\n".join(lines) + "\n"
 
     def rule_at(self, message: str) -> str:

@@ -20,6 +20,7 @@ from glyphscope.events import ConstraintKind, RunRequest
 from glyphscope.grammar.builder.json_schema import call_schema
 from glyphscope.grammar.gbnf.check import load_gbnf
 from glyphscope.grammar.gbnf.emit.emit import emit_gbnf
+from glyphscope.grammar.languages import LARK, checked
 from glyphscope.grammar.lark.emit import lark_rules, to_lark
 from glyphscope.grammar.packed import pack, unpack
 from glyphscope.grammar.reach import reach
@@ -136,11 +137,18 @@ def emitted(grammar: Grammar, kind: ConstraintKind) -> BuiltGrammar:
     if kind != "mask":
         return BuiltGrammar(emit_gbnf(grammar).text)
     text, rules = to_lark(grammar), lark_rules(grammar)
+    if grammar.lark is not None and _reads_other_texts(grammar.lark[1]):
+        return BuiltGrammar(text)  # a completion by its rules need not be one: there is no budget
     try:
         packed = pack(rules)
         return BuiltGrammar(text, rules=packed, near=reach(unpack(packed)))
     except GrammarError:  # its automata are too large to be run beside the mask: there is no budget
         return BuiltGrammar(text)
+
+
+def _reads_other_texts(lark: str) -> bool:
+    """Whether the lexer of a Lark text is known to reject texts of its rules, or these are only approximate."""
+    return any(each.code in ("lexeme-lost", "approximate") for each in checked(LARK, lark).diagnostics)
 
 
 def _custom(gbnf: str, kind: ConstraintKind) -> BuiltGrammar:
