@@ -100,7 +100,7 @@ def test_an_adapter_that_does_not_fit_is_explained_and_not_applied(panel, tmp_pa
     ):
         field.setPlainText(typed)
         assert said in panel.memory.text() and panel.memory.property("role") == "problem" and not chosen
-    field.setPlainText(":")
+    field.setPlainText("a.gguf:1000")
     assert field.property("refused")
     field.setPlainText("")
     assert panel.memory.property("role") == "muted"
