@@ -36,7 +36,7 @@ from glyphscope.models.hub.part import find_unfinished
 from glyphscope.models.inspection import Inspection, inspect_template, with_proof
 from glyphscope.models.llama import LlamaModel
 from glyphscope.models.memory import Memory, ModelFacts, memory_needed, read_facts
-from glyphscope.models.opening import EMBEDDED, embedded_path, require_installed
+from glyphscope.models.opening import EMBEDDED, installed_model
 from glyphscope.models.prompt_cache import clear_cache, stored_files
 from glyphscope.store import places
 from glyphscope.store.named_models import downloaded_file
@@ -183,9 +183,7 @@ def prompts(
 
 def _file(model: str) -> Path:
     if model == EMBEDDED:
-        require_installed(model)
-        if path := embedded_path():
-            return path
+        return installed_model()
     path = home_path(downloaded_file(model))
     if not os.path.isfile(path):
         raise ModelError(

@@ -35,7 +35,7 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 
-_METAVAR = "FILE.gguf|TEMPLATE.jinja|FOLDER"
+_METAVAR = "FILE.gguf|TEMPLATE.jinja|FOLDER|embedded"
 _MARKS: dict[Level, tuple[str, str]] = {
     "error": ("✗", "red"),
     "warning": ("!", "yellow"),

@@ -9,6 +9,7 @@ from typing import Annotated, TypeAlias
 import typer
 
 from glyphscope.cli.inputs import STDIN, read_text, shown_source
+from glyphscope.models.opening import EMBEDDED, installed_model
 from glyphscope.models.templates import TemplateSource, checked_template
 from glyphscope.models.turn_forms import derived_form, open_template, template_of_text
 from glyphscope.turns import TurnForm, load_form
@@ -27,13 +28,16 @@ _NAME = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def read_template(path: str, name: str = "") -> TemplateSource:
-    """The template of a GGUF file (that of this `name`, if it has several), a `tokenizer_config.json` or the folder of
-    one, or a text file (`-` for standard input), for which `eos_token` is assumed.
+    """The template of the embedded model, a GGUF file (that of this `name`, if it has several), a
+    `tokenizer_config.json` or the folder of one, or a text file (`-` for standard input), for which `eos_token` is
+    assumed.
 
     Raises InputError, ModelError and PromptError.
     """
     if path == STDIN:
         return template_of_text(read_text(path), path)
+    if path == EMBEDDED and not Path(path).exists():
+        return open_template(installed_model(), name)
     return open_template(Path(path), name)
 
 

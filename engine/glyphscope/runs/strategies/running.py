@@ -31,9 +31,9 @@ from glyphscope.runs.tool_execution import execute
 
 
 def direct(context: Context) -> Generator[AnyEvent, None, Ending]:
-    """One prompt, one generation under the grammar of the enforced registry, one call."""
+    """One prompt, one generation under the grammar of the enforced registry, one call; or another answer."""
     request = context.request
-    yield context.emitter.enter("call", "Call")
+    yield context.emitter.enter("call", "Call" if request.answer.is_call else "Answer")
     messages = render_messages(request, context.registry)
     names = special_tokens(request, context.model)
     task = call_task(request, context.prepared.enforced, messages, names=names)
