@@ -529,7 +529,7 @@ def test_the_value_of_a_schema_has_its_fields_and_its_sizes_in_both_notations(wi
     project.set_options(answer=Answer("schema", '{"type": "object"}'), constraint="off")
     window.header.run_button.click()
     screen.until(lambda: any("SIZE OF THIS ANSWER" in text.upper() for text in screen.texts()))
-    assert screen.find("Stop", QPushButton).isEnabled() is False
+    screen.until(lambda: not screen.find("Stop", QPushButton).isEnabled())
 
 
 @pytest.mark.slow

@@ -15,6 +15,7 @@ import msgspec
 
 from glyphscope.base.errors import PromptError
 from glyphscope.base.lines import common_length
+from glyphscope.base.shorten import shorten
 from glyphscope.events import Message, ToolCall
 from glyphscope.models.chat import ChatTemplate
 from glyphscope.models.chat_probe import PROBE_TOOLS
@@ -194,8 +195,6 @@ def _difference(before: str, after: str) -> tuple[str, str]:
     start -= len(lead[0]) if lead else 0
     tail = _FROM_EDGE.match(before[len(before) - end :][:_CONTEXT])
     end -= tail.end() if tail else 0
-    return _short(before[start : len(before) - end]), _short(after[start : len(after) - end])
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= MAX_SHOWN else text[:MAX_SHOWN] + "…"
+    return shorten(before[start : len(before) - end], MAX_SHOWN), shorten(
+        after[start : len(after) - end], MAX_SHOWN
+    )

@@ -167,13 +167,13 @@ class Details(Card):
             self.thinking, self.history, self.notes, variables, self.values, self.lint, self.compared
         )
         self.views = named(Segmented(DETAILS, small=True), words=tr("Details of the template"))
-        super().__init__(tr("Thinking"), self.stack, actions=(self.views,), padded=False, parent=parent)
+        super().__init__("", self.stack, actions=(self.views,), padded=False, parent=parent)
+        self.setAccessibleName(tr("Details of the template"))
         self.views.chosen.connect(self.show_view)
 
     def show_view(self, name: str) -> None:
         """Show the table of that name."""
         self.stack.setCurrentIndex(self.views.place(name))
-        self.heading.set_title(self.views.button(name).text())
         self.views.set_value(name)
 
 

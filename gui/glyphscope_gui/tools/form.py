@@ -317,7 +317,10 @@ class ArgumentForm(QWidget):
         )
         self._type_row = grid.add_row(tr("Type"), self.type_field, tr("The type of the value."))
         self.keyword_rows = {
-            keyword: grid.add_row(keyword.label, keyword_field(keyword), keyword.hint) for keyword in KEYWORDS
+            keyword: grid.add_row(
+                keyword.label, keyword_field(keyword), keyword.hint, wide=keyword.kind == "words"
+            )
+            for keyword in KEYWORDS
         }
         self._required_row = grid.add_row(
             tr("Required"), self.required_field, tr("A call without this argument is invalid.")
