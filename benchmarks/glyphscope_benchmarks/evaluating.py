@@ -29,9 +29,11 @@ _RESULTS = (
     "text", "calls", "parsed", "valid", "right_tool", "right_arguments", "ok", "prompt_tokens", "decoded", "forced",
 )  # fmt: skip
 _ROOT = Path(__file__).parents[2]
+_SUITE = "assets/glyphscope_assets/suites/starter.json"
+"""In the older version: the suite has grown since."""
 _COMPARES = (
-    f"`glyphscope eval starter`, 24 samples, against the same by commit {BEFORE[:7]} with one job, which was its "
-    "fastest, on the same packages; whole commands, the same results"
+    f"`glyphscope eval` of the starter suite of commit {BEFORE[:7]}, 24 samples, against the same by that commit with "
+    "one job, which was its fastest, on the same packages; whole commands, the same results"
 )
 
 
@@ -48,9 +50,10 @@ ROWS = (*FIRST.values(), *AGAIN.values())
 
 @dataclass(frozen=True)
 class _Version:
-    """A version of the program: `environment` leads to its code."""
+    """A version of the program: `environment` leads to its code. `suite` is a file that both versions read."""
 
     path: str
+    suite: Path
     environment: Mapping[str, str]
 
     def evaluate(self, home: Path, jobs: int, *options: str) -> tuple[float, dict[str, list[Any]]]:
@@ -59,7 +62,7 @@ class _Version:
             more = ("--model", self.path, "--jobs", str(jobs), "--out", out, *options)
             start = time.perf_counter()
             environment = {**self.environment, "GLYPHSCOPE_HOME": str(home)}
-            run_step(own_command("eval", "starter", *more), "the evaluation failed", environment)
+            run_step(own_command("eval", str(self.suite), *more), "the evaluation failed", environment)
             spent = time.perf_counter() - start
             (lines,) = Path(out).glob("*/samples.jsonl")
             samples = map(msgspec.json.decode, lines.read_bytes().splitlines())
@@ -71,8 +74,10 @@ def figures(model: Model, plan: Plan) -> list[Figure]:
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     environment.pop("GLYPHSCOPE_PROMPT_CACHE_MB", None)
     with tempfile.TemporaryDirectory() as folder:
-        now = _Version(model.info.path, environment)
-        before = _Version(model.info.path, {**environment, "PYTHONPATH": _code_before(Path(folder))})
+        code = _code_before(Path(folder))
+        suite = Path(folder) / _SUITE
+        now = _Version(model.info.path, suite, environment)
+        before = _Version(model.info.path, suite, {**environment, "PYTHONPATH": code})
         for version in (before, now):
             version.evaluate(Path(folder), 1, "--first", "1")  # writes the bytecode
         runs = {0: partial(_twice, before, folder, 1, 1)} | {

@@ -14,7 +14,7 @@ from glyphscope.base.errors import GlyphscopeError, ModelError
 from glyphscope.base.figures import UNKNOWN, percent
 from glyphscope.base.pointer import readable
 from glyphscope.base.shorten import excerpt
-from glyphscope.explain.ablation.choice import written_choice
+from glyphscope.explain.ablation.choice import written_choices
 from glyphscope.explain.ablation.scoring import AblationProgress, ablate_prompt
 from glyphscope.explain.ablation.types import OmissionEffect, PromptAblation, WrittenChoice
 from glyphscope.explain.ablation.words import (
@@ -43,8 +43,8 @@ from glyphscope_gui.theme import theme
 PART, PROBABILITY, CHANGE = range(3)
 _KEY_ROLE = Qt.ItemDataRole.UserRole + 1
 """The kind of a choice and its first token."""
-_MAX_TOKENS = 200
-"""Tokens of an answer that can be chosen one by one."""
+_MOST = 200
+"""Fields and tokens of an answer that can be chosen."""
 _ROWS = 8
 """Rows of the list that stay visible; the prompt has twice as many lines."""
 _WIDTH = 30
@@ -181,11 +181,11 @@ class InfluenceView(QWidget):
         self.heat.placeChosen.connect(self._choose_place)
         self.show_choices((), tr("Available when a run has finished."))
 
-    def show_choices(self, choices: Sequence[tuple[str, WrittenChoice]], words: str) -> None:
+    def show_choices(self, choices: Sequence[WrittenChoice], words: str) -> None:
         """Offer the choices of another run, without a result; `words` say what can be done."""
         self.choices.clear()
-        for place, (name, choice) in enumerate(choices):
-            self.choices.addItem(name, choice)
+        for place, choice in enumerate(choices):
+            self.choices.addItem(name_of(choice), choice)
             self.choices.setItemData(place, f"{choice.kind} {choice.first}", _KEY_ROLE)
         self.choices.setEnabled(bool(choices))
         self.explain_button.setEnabled(bool(choices))
@@ -264,7 +264,7 @@ class InfluencePresenter(QObject):
             self._view.show_choices((), tr("Available when the run has finished."))
             return
         try:
-            choices = list(choices_of(shown.run))
+            choices = written_choices(shown.run, _MOST)
         except GlyphscopeError as error:
             self._view.show_choices((), error.words)
             return
@@ -296,24 +296,17 @@ class InfluencePresenter(QObject):
             self._view.say(error.words if isinstance(error, GlyphscopeError) else str(error))
 
 
-def choices_of(state: RunState) -> list[tuple[str, WrittenChoice]]:
-    """The choices of an answer that can be explained, with their names. Raises PromptError for one without tokens."""
-    whole = written_choice(state, "answer")
-    stage = state.stages[0]
-    found: list[tuple[str, WrittenChoice]] = []
-    for index, call in stage.written.items():
-        if call.tool is not None:
-            choice = written_choice(state, "tool", call=index)
-            found.append((tr("Tool {name}", name=choice.name), choice))
-        for path, field in call.fields.items():
-            if field.start is not None and field.end > field.start:
-                name = tr("Field {name}", name=readable(path))
-                found.append((name, written_choice(state, "field", path=path, call=index)))
-    found.append((tr("Whole answer"), whole))
-    for index in range(min(whole.last, _MAX_TOKENS)):
-        choice = written_choice(state, "token", token=index)
-        found.append((tr("Token {index}: {text}", index=index, text=excerpt(choice.text, _WIDTH)), choice))
-    return found
+def name_of(choice: WrittenChoice) -> str:
+    """The name of a choice in the list."""
+    match choice.kind:
+        case "tool":
+            return tr("Tool {name}", name=choice.name)
+        case "field":
+            return tr("Field {name}", name=readable(choice.path))
+        case "token":
+            return tr("Token {index}: {text}", index=choice.first, text=excerpt(choice.text, _WIDTH))
+        case _:
+            return tr("Whole answer")
 
 
 def ablation_of(model: Model | None, state: RunState, choice: WrittenChoice) -> PromptAblation:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from glyphscope.base.interfaces import interface
 
 if TYPE_CHECKING:
-    from glyphscope.explain.ablation.choice import written_choice
+    from glyphscope.explain.ablation.choice import written_choice, written_choices
     from glyphscope.explain.ablation.pairs import ToolPair, tool_pairs
     from glyphscope.explain.ablation.parts import sentences, whole_cut
     from glyphscope.explain.ablation.scoring import AblationProgress, ablate_prompt

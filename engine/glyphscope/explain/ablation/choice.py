@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 from glyphscope.base.errors import PromptError
 from glyphscope.base.figures import pluralize
 from glyphscope.base.pointer import readable
@@ -21,17 +23,53 @@ def written_choice(
     Tokens are whole: a choice that begins or ends within one has all of it. The end token of an answer belongs to none.
     Raises PromptError if there is no such choice.
     """
-    stage = state.stages[0]
-    count = sum(1 for one in stage.tokens if not one.step.end)
-    where = f"run {state.started.run}" if state.started is not None else ""
+    return _choice(state, _scored(state), kind, token, path, call)
+
+
+def written_choices(state: RunState, most: int) -> list[WrittenChoice]:
+    """The choices of an answer: of its first `most` fields with their tools, all of it, and of its first `most` tokens.
+
+    Raises PromptError as `written_choice` does.
+    """
+    count, stage = _scored(state), state.stages[0]
+    found = []
+    for call, known in stage.written.items():
+        if known.tool is not None:
+            found.append(_choice(state, count, "tool", call=call))
+        fields = (
+            path for path, each in known.fields.items() if each.start is not None and each.end > each.start
+        )
+        found += [
+            _choice(state, count, "field", path=path, call=call)
+            for path in islice(fields, max(0, most - len(found)))
+        ]
+    found.append(_choice(state, count, "answer"))
+    return found + [_choice(state, count, "token", token=index) for index in range(min(count, most))]
+
+
+def _scored(state: RunState) -> int:
+    """The number of tokens of the answer that can be scored. Raises PromptError for an answer of which none can."""
+    tokens, where = state.stages[0].tokens, _where(state)
+    count = sum(1 for one in tokens if not one.step.end)
     if not count:
         raise PromptError("The run has no tokens, so nothing was chosen.", where=where, hint="Run it again.")
-    if any(one.step.id < 0 for one in stage.tokens[:count]):
+    if any(one.step.id < 0 for one in tokens[:count]):
         raise PromptError(
             "The tokens of this answer have no ids, so they cannot be scored.",
             where=where,
             hint="Run the prompt with a model in a GGUF file.",
         )
+    return count
+
+
+def _where(state: RunState) -> str:
+    return f"run {state.started.run}" if state.started is not None else ""
+
+
+def _choice(
+    state: RunState, count: int, kind: ChoiceKind | None, token: int = 0, path: str = "", call: int = 0
+) -> WrittenChoice:
+    stage, where = state.stages[0], _where(state)
     known = stage.written.get(call)
     tool = known.tool if known is not None else None
     match kind or ("tool" if tool is not None else "answer"):
@@ -64,8 +102,10 @@ def written_choice(
 def _field(stage: StageState, path: str, call: int, where: str) -> WrittenChoice:
     known = stage.written.get(call)
     fields = {} if known is None else known.fields
-    named = [each for each in fields if path in (each, readable(each), each.rpartition("/")[2])]
-    found = fields.get(path) or (fields[named[0]] if len(named) == 1 else None)
+    found, named = fields.get(path), [path]
+    if found is None:
+        named = [each for each in fields if path in (readable(each), each.rpartition("/")[2])]
+        found = fields[named[0]] if len(named) == 1 else None
     if found is None or found.start is None or found.end <= found.start:
         listed = ", ".join(list(fields)[:_SHOWN])
         raise PromptError(
