@@ -37,8 +37,8 @@ HEAD = f"""# The chat templates that llama.cpp ships, and their forms
 For each template: how a call begins, the encoding of its arguments, the reasoning markers with the prompt's part in
 them (thinking on, off, undefined), and the proof: of {TURNS:,} random turns that the template rendered, how many were
 read back equal, and how many of these without any departure from the form. The last column has the variables that
-`--template-var` can set, with the values that change a prompt; in brackets those that change none of the tried
-conversations ([template variables](models.md#template-variables-and-reasoning-effort)).
+`--template-var` can set, with the values that change a prompt, and what the change needs; in brackets those that
+change none of the tried conversations ([template variables](models.md#template-variables-and-reasoning-effort)).
 `python packaging/known_forms.py --table` writes this page. The columns are explained in
 [native forms](native-forms.md).
 
@@ -107,10 +107,14 @@ def variables(found: Sequence[TemplateVariable]) -> str:
     """Each variable with its values that change a prompt; in brackets one that has none."""
     words = []
     for each in found:
-        changing = [pair_value(tried.value) for tried in each.values if tried.changes]
+        changes = [tried for tried in each.values if tried.changes]
+        changing = [pair_value(tried.value) for tried in changes]
+        needed = [tried.conversation.partition(",")[0] for tried in changes if not tried.in_runs]
+        needed += [f"`{name}`" for tried in changes for name in tried.beside]
         simple = each.kind in ("switch", "choice", "number")
         values = f" {' '.join(changing)}" if simple else f" ({each.kind})"
-        words.append(f"`{each.name}`{values}" if changing else f"[`{each.name}`]")
+        only = f" (only with {needed[0]})" if len(needed) == len(changes) else ""
+        words.append(f"`{each.name}`{values}{only}" if changing else f"[`{each.name}`]")
     return ", ".join(words)
 
 

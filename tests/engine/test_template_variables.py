@@ -78,6 +78,9 @@ def prompt_of(template: str, **options) -> PromptRendered:
         ("{% for each in flag %}{{ each.title }}{% endfor %}", "list", [[{"title": "any text"}]], ()),
         ("{% if 'a' in (flag or []) %}x{% endif %}", "list", [["a"]], ()),
         ("{% if flag %}{{ flag.key }}{% endif %}", "object", [{"key": "any text"}], ()),
+        ("{% if flag %}{{ flag | length }}{% endif %}", "list", [["any text"]], ()),
+        ("{% for t in tools %}{% set n = t.function.name %}{{ flag[n] if n in (flag or {}) }}{% endfor %}", "object",
+         [{"text": "any text", "zqtool1": "any text", "zqtool2": "any text"}], ()),
     ],
 )  # fmt: skip
 def test_the_values_of_a_variable_are_those_that_the_template_uses(body, kind, values, default):
@@ -95,6 +98,7 @@ def test_the_values_of_a_variable_are_those_that_the_template_uses(body, kind, v
         "{% macro f(x) %}{{ x }}{% endmacro %}{{ f(1) }}",
         "{% for x in messages %}{{ x.role }}{% endfor %}",
         "{% set ns = namespace(x=1) %}{% set ns.x = 2 %}{{ ns.x }}",
+        "{% if tools %}{% set x %}text{% endset %}{{ x }}{% endif %}",
         "{{ bos_token }}{{ tools }}{% if add_generation_prompt %}x{% endif %}{{ strftime_now('%Y') }}",
     ],
 )
@@ -109,10 +113,28 @@ def test_a_value_that_changes_nothing_and_one_that_is_rejected_say_so():
     assert not variable.changes and not nothing.error and "not b" in rejected.error
 
 
+@pytest.mark.parametrize(
+    ("body", "where", "in_runs"),
+    [
+        ("{% for p in messages[-1].content if p.type == 'image' %}{{ flag }}{% endfor %}",
+         "an image and a video (in no run)", False),
+        ("{{ '</s>' if not add_generation_prompt and not flag }}", "an answer at the end (in no run)", False),
+        ("{% if other == 'a' %}{{ 'x' if flag }}y{% endif %}", "a question, with other=a", True),
+        ("{{ 'x' if '<think>' in messages[1].content and flag }}",
+         "earlier answers with reasoning in their text", True),
+    ],
+)  # fmt: skip
+def test_a_change_says_what_it_needs_beside_a_question(body, where, in_runs):
+    template = TemplateSource("{% for m in messages %}{{ m.role }}{% endfor %}" + body)
+    flag = next(each for each in variables_of(template) if each.name == "flag")
+    tried = next(each for each in flag.values if each.changes)
+    assert (tried.where, tried.in_runs) == (where, in_runs)
+
+
 @pytest.mark.slow
 def test_the_variables_of_every_template_change_its_prompts_as_they_say(llama_data: Path):
     """Each value is rendered again, in the conversation that it names."""
-    reads_effort, changing, counted = [], 0, 0
+    reads_effort, without_effect, counted = [], [], 0
     talks = {talk.title: talk for talk in CONVERSATIONS}
     for path in sorted((llama_data / "templates").glob("*.jinja")):
         template = TemplateSource(path.read_text(encoding="utf-8"), eos="</s>")
@@ -121,16 +143,15 @@ def test_the_variables_of_every_template_change_its_prompts_as_they_say(llama_da
             reads_effort.append(path.stem)
         for variable in variables:
             counted += 1
-            changing += variable.changes
+            without_effect += [] if variable.changes else [(path.stem, variable.name)]
             for tried in variable.values:
                 if not tried.changes:
                     continue
                 title, _, state = tried.conversation.partition(", thinking ")
                 thinking = {"on": True, "off": False}.get(state)
+                chat = ChatTemplate(template.source, eos="</s>")
                 before, after = (
-                    ChatTemplate(template.source, eos="</s>", given=given_vars).render(
-                        talks[title].messages, talks[title].tools, thinking=thinking
-                    )[0]
+                    talks[title].text(chat, thinking, tried.beside | given_vars)
                     for given_vars in ({}, {variable.name: tried.value})
                 )
                 assert before != after, (path.stem, variable.name, tried)
@@ -139,7 +160,9 @@ def test_the_variables_of_every_template_change_its_prompts_as_they_say(llama_da
         "Cohere2MoE", "deepseek-ai-DeepSeek-V4-Flash-0731", "deepseek-ai-DeepSeek-V4", "openai-gpt-oss-120b",
         "tencent-Hy3", "upstage-Solar-Open-100B",
     ]  # fmt: skip
-    assert counted > 90 and changing > 75
+    # it decides where the first system message is written, and both places are the same
+    assert without_effect == [("Cohere2MoE", "convert_first_system_msg")]
+    assert counted > 90
 
 
 # -- how a request sets them -----------------------------------------------------------------------------------------

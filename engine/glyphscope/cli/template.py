@@ -248,7 +248,7 @@ def variables_table(variables: Sequence[TemplateVariable]) -> TextTable:
     for each in variables:
         for place, tried in enumerate(each.values):
             default = tuple(each.default) == (tried.value,)
-            where = "the default" if default and not tried.changes else tried.conversation
+            where = "the default" if default and not tried.changes else tried.where
             table.add_row(
                 each.name if not place else "",
                 shorten(pair_value(tried.value), _MAX_VALUE),

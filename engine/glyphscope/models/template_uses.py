@@ -32,7 +32,7 @@ _ORDERS = frozenset({"lt", "lteq", "gt", "gteq"})
 class Uses:
     """`values` are those that the template compares with, or uses instead of an absent one. `members` are keys of an
     object, or of the objects in a list; `holds` are the values that are looked for in it. `order` is a comparison of
-    numbers.
+    numbers; `keyed` is a look-up of a name that the template computes, `sized` one of the length.
     """
 
     values: list[Any] = field(default_factory=list)
@@ -43,6 +43,8 @@ class Uses:
     text: bool = False
     order: bool = False
     items: bool = False
+    keyed: bool = False
+    sized: bool = False
 
     def kind(self, name: str) -> VariableKind:
         """The type of its values; `choice` is one of some texts."""
@@ -53,12 +55,14 @@ class Uses:
             return "choice"
         if self.items or self.holds:
             return "list"
-        if self.members:
+        if self.members or self.keyed:
             return "object"
         if texts(self.values):
             return "choice"
         if self.order or numbers(known):
             return "number"
+        if self.sized and not self.text:
+            return "list"
         is_text = self.text and not any(isinstance(value, bool) for value in known)
         return "text" if is_text or texts(known) else "switch"
 
@@ -121,6 +125,9 @@ class _Reader:
                 return
             case nodes.Assign():
                 self._assign(node)
+            case nodes.AssignBlock(target=nodes.Name(name=name)):
+                self._all(node.body)
+                self._set.add(name)
             case nodes.For():
                 self._loop(node)
             case nodes.Macro() | nodes.CallBlock():
@@ -261,6 +268,7 @@ class _Reader:
                     if inside and one is right:
                         for value in _constants(other):
                             _add(uses.holds, value)
+                        uses.keyed = uses.keyed or isinstance(other, nodes.Name)
                         continue
                     for value in _constants(other):
                         _add(uses.values, value)
@@ -280,6 +288,7 @@ class _Reader:
                 for value in _constants(node.args[0]):
                     _add(uses.defaults, value)
             uses.order = uses.order or node.name in ("int", "float")
+            uses.sized = uses.sized or node.name in ("length", "count")
             uses.items = uses.items or node.name in ("join", "reject", "select", "map", "list")
         self.read(node.node)
         self._all(node.args or ())

@@ -35,7 +35,7 @@ def _row(variable: TemplateVariable, tried: VariableValue, name: str, used: dict
         note = tr("default") if variable.default == (tried.value,) else ""
     if tried.changes:
         words = f"{on_one_line(tried.before)} → {on_one_line(tried.after)}"
-        change = TextCell(words, f"{tried.before}\n→\n{tried.after}", note=tried.conversation)
+        change = TextCell(words, f"{tried.before}\n→\n{tried.after}", note=tried.where)
     else:
         change = TextCell("", note=tr("rejected: {error}", error=tried.error) if tried.error else _NOTHING)
     return TextCell(name), TextCell(value, note=note), change
