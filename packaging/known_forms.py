@@ -113,7 +113,7 @@ def variables(found: Sequence[TemplateVariable]) -> str:
         needed += [f"`{name}`" for tried in changes for name in tried.beside]
         simple = each.kind in ("switch", "choice", "number")
         values = f" {' '.join(changing)}" if simple else f" ({each.kind})"
-        only = f" (only with {needed[0]})" if len(needed) == len(changes) else ""
+        only = f" (only with {needed[0]})" if changes and len(needed) == len(changes) else ""
         words.append(f"`{each.name}`{values}{only}" if changing else f"[`{each.name}`]")
     return ", ".join(words)
 

@@ -96,11 +96,11 @@ def test_the_proof_is_a_second_step(found: Inspection) -> None:
 
 
 def test_omissions_of_a_conversation_are_listed(found: Inspection) -> None:
-    assert found.history is not None
-    assert found.history.calls == ""
-    lossy = inspect_template(template_of_text("{% for m in messages %}{{ m.content }}\n{% endfor %}", ""))
-    assert lossy.history is not None
-    assert lossy.history.calls == "left out"
+    assert {fault.level for fault in found.faults} == {"note"}
+    lossy = inspect_template(
+        template_of_text("{% for m in messages if m.role != 'system' %}{{ m.content }}\n{% endfor %}", "")
+    )
+    assert "SYSTEM_DROPPED" in {fault.code for fault in lossy.faults}
     assert any("no calls of the history" in words for words in lossy.warnings)
 
 

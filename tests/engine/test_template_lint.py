@@ -44,7 +44,7 @@ def codes(found: TemplateLint) -> dict[str, tuple[str, ...]]:
     """The faults other than the note that every template has, with their conversations."""
     shown: dict[str, tuple[str, ...]] = {}
     for fault in found.faults:
-        if fault.level != "note":
+        if fault.code != "CONTROL_TEXT":
             shown[fault.code] = (*shown.get(fault.code, ()), *fault.conversations)
     return shown
 
@@ -119,6 +119,10 @@ CHANGES = {
     "reasoning is dropped once there is a result": (
         changed("{% if m.reasoning_content %}", "{% if m.reasoning_content and not m.tool_calls %}"),
         "REASONING_DROPPED", "reasoning before a result",
+    ),
+    "reasoning of earlier turns is dropped": (
+        changed("{% if m.reasoning_content %}", "{% if m.reasoning_content and m.tool_calls %}"),
+        "THOUGHTS_DROPPED", "reasoning before a question",
     ),
     "system messages come first": (
         changed(

@@ -264,6 +264,36 @@ def test_commands_set_and_list_variables(tmp_path):
     assert command("run", "--template-var", "x", "Hi").exit_code == 2
 
 
+FORM = (
+    "{{ tools }}{% for m in messages %}<{{ m.role }}>"
+    "{% if m.reasoning_content %}<think>{{ m.reasoning_content }}</think>{% endif %}{{ m.content }}"
+    "{% for c in m.tool_calls or [] %}<call>{{ {'name': c.function.name, 'arguments': c.function.arguments} | tojson }}"
+    "</call>{% endfor %}</s>{% endfor %}"
+    "{% if add_generation_prompt %}<assistant><think>{% if quick %}</think>{% endif %}{% endif %}"
+)
+
+
+def test_every_command_that_derives_a_form_takes_variables(tmp_path):
+    path = tmp_path / "form.jinja"
+    path.write_text(FORM)
+    lines = tmp_path / "lines.jsonl"
+    lines.write_text('{"text": "A thought.</think>Answer.</s>"}')
+    checked = ("check", "--template", str(path), "--lines", str(lines))
+    for value, strict in (("false", True), ("true", False)):
+        answer = json.loads(command(*checked, "--template-var", f"quick={value}").stdout)
+        assert answer["strict"] is strict
+    for asked in (checked, ("models", "inspect", str(path), "--turns", "1"), ("template", "lint", str(path)),
+                  ("template", "compare", str(path), str(path)),
+                  ("template", "response", str(path), "--export", "--turns", "1")):  # fmt: skip
+        shown = command(*asked, "--template-var", "quick=maybe")
+        assert 'variable quick is "maybe", but it is a switch' in shown.stderr, asked
+    form = tmp_path / "form.json"
+    form.write_text("{}")
+    assert command("check", "--template-var", "x=1", str(lines)).exit_code == 2
+    stated = command("check", "--template", str(form), "--lines", str(lines), "--template-var", "x=1")
+    assert stated.exit_code == 2 and "only a chat template reads" in stated.stderr
+
+
 def test_an_evaluation_varies_the_variables_and_the_effort(tmp_path):
     suite = tmp_path / "one.json"
     suite.write_text(json.dumps({"glyphscope_suite": 1, "name": "one", "about": "One.", "scenarios": [

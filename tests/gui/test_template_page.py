@@ -63,7 +63,6 @@ def test_an_opened_template_is_shown_with_slots_pairs_and_proof(inspected):
     assert slots["Calls"][2] == "pairs 1, 2"
     assert view.pill.words == "200 of 200 turns identical"
     assert [row[0] for row in cells(view.details.thinking)] == ["on", "off", "not set"]
-    assert ["Calls of earlier turns", "kept"] in cells(view.details.history)
     assert all(row[1] == "yes" for row in cells(view.details.values))
     assert view.pair.place.text().startswith("1 of ")
 
@@ -319,6 +318,26 @@ def test_a_variable_is_set_by_its_row_and_left_out_by_it(switched):
     assert project.options.template_vars == {} and switched.view.details.given.text() == ""
 
 
+@pytest.mark.slow
+def test_a_variable_changes_the_form_and_the_page_stays(page, qtbot, tmp_path):
+    path = tmp_path / "quick.jinja"
+    path.write_text(
+        "{% for m in messages %}<{{ m.role }}>{% if m.reasoning_content %}<think>{{ m.reasoning_content }}</think>"
+        "{% endif %}{{ m.content }}</s>{% endfor %}"
+        "{% if add_generation_prompt %}<assistant><think>{% if quick %}</think>{% endif %}{% endif %}"
+    )
+    page.open(path)
+    qtbot.waitUntil(lambda: page.found is not None and not page.is_busy)
+    view = page.view
+    view.details.show_view("variables")
+    assert page.found.thinking[0].part == "opens"
+    page.context.project.set_options(template_vars={"quick": True})
+    page.refresh()
+    assert view.stack.currentWidget() is view.parts
+    qtbot.waitUntil(lambda: page.found is not None and not page.is_busy)
+    assert page.found.thinking[0].part == "closes" and view.details.views.value == "variables"
+
+
 def test_variables_are_typed_and_a_typing_error_changes_nothing(switched):
     field, project = switched.view.details.given, switched.context.project
     field.setText('effort=high; more={"a": 1}')
@@ -368,3 +387,22 @@ def test_the_response_template_beside_a_template_is_tested_with_its_turns(
     page.open(example)
     qtbot.waitUntil(lambda: page.lint.found is not None)
     assert words in cells(page.view.details.lint)[-1][1]
+
+
+@pytest.mark.slow
+def test_the_response_template_of_the_form_is_exported_with_its_test(inspected, qtbot, tmp_path):
+    details, path = inspected.view.details, tmp_path / "made.json"
+    inspected.lint.export_response(path)
+    qtbot.waitUntil(lambda: details.exported.text().startswith("made.json"))
+    assert details.exported.text().endswith("transformers reads 97 of 100 turns as they were.")
+    assert "tool_calls" in json.loads(path.read_text(encoding="utf-8"))["fields"]
+
+
+@pytest.mark.slow
+def test_a_form_that_no_response_template_expresses_says_why(page, qtbot, tmp_path, llama_data):
+    page.open(llama_data / "templates" / "GigaChat3-10B-A1.8B.jinja")
+    qtbot.waitUntil(lambda: page.lint.found is not None)
+    page.lint.export_response(tmp_path / "made.json")
+    qtbot.waitUntil(lambda: "Testing" not in page.view.details.exported.text())
+    assert "a call is not between markers" in page.view.details.exported.text()
+    assert not (tmp_path / "made.json").exists()

@@ -19,7 +19,14 @@ from glyphscope.cli.inputs import (
     read_registry,
     read_text,
 )
-from glyphscope.cli.options import JsonOption, NotationOption, RegistryOption, ShapeOption, ThinkingOption
+from glyphscope.cli.options import (
+    JsonOption,
+    NotationOption,
+    RegistryOption,
+    ShapeOption,
+    TemplateVarOption,
+    ThinkingOption,
+)
 from glyphscope.cli.output import (
     TextTable,
     console,
@@ -67,6 +74,7 @@ def check(
             '{"text": …, "tools": […], "thinking": true|false|null}; text is what follows the rendered prompt.',
         ),
     ] = None,
+    template_var: TemplateVarOption = None,
     readers: Annotated[
         bool,
         typer.Option(
@@ -82,9 +90,12 @@ def check(
     if template is not None:
         if chunk is not None or stop:
             raise InputError("--chunk and --stop are for single calls, and --template reads whole turns.")
-        valid = _check_turns(template, file, lines, registry, thinking, readers=readers, as_json=as_json)
-    elif readers:
-        raise InputError("--readers needs --template: the form that the answer should have.")
+        valid = _check_turns(
+            template, template_var, file, lines, registry, thinking, readers=readers, as_json=as_json
+        )
+    elif readers or template_var:
+        option = "--readers" if readers else "--template-var"
+        raise InputError(f"{option} needs --template: the form that the answer should have.")
     elif lines is not None and file is None:
         valid = _check_lines(lines, _Registries(registry), notation, shape, chunk, stop)
     elif file is not None and lines is None:
@@ -102,6 +113,7 @@ def check(
 
 def _check_turns(
     template: str,
+    variables: list[str] | None,
     file: str | None,
     lines: str | None,
     registry: Path | None,
@@ -112,14 +124,14 @@ def _check_turns(
 ) -> bool:
     """Read whole turns by the template. Returns whether all of them are complete and valid."""
     from glyphscope.cli.check_turns import check_turns, show_readers  # they load parsers of templates
+    from glyphscope.cli.template_forms import read_turn_form
 
+    form = read_turn_form(template, variables)
     if readers and file is not None and lines is None:
-        return show_readers(template, file, read_registry(registry), thinking, as_json=as_json)
+        return show_readers(form, file, read_registry(registry), thinking, as_json=as_json)
     if lines is None or file is not None:
         raise InputError("--template reads turns from --lines FILE (or - for standard input).")
-    return check_turns(
-        template, lines, None if registry is None else read_registry(registry), readers=readers
-    )
+    return check_turns(form, lines, None if registry is None else read_registry(registry), readers=readers)
 
 
 def _validated(

@@ -17,7 +17,6 @@ from glyphscope.base.shorten import shorten
 from glyphscope.base.visible import visible
 from glyphscope.cli.inputs import InputError, answer_lines, note_uncallable, read_text
 from glyphscope.cli.output import TextTable, console, marked, print_json, print_text
-from glyphscope.cli.template_forms import read_turn_form
 from glyphscope.events import Thinking, Violation
 from glyphscope.registry import ToolRegistry, parse_document
 from glyphscope.turns import (
@@ -55,13 +54,12 @@ class TurnAnswer(msgspec.Struct, frozen=True, omit_defaults=True):
     looks_like: Resemblance | None = None
 
 
-def check_turns(template: str, lines: str, default: ToolRegistry | None, *, readers: bool) -> bool:
+def check_turns(form: TurnForm, lines: str, default: ToolRegistry | None, *, readers: bool) -> bool:
     """Answer each line. Returns whether all turns are complete and all their calls valid.
 
     With `readers`, each answer has another member: every reader's reading of the text (`turns.readers.Reading`).
-    Raises InputError and PromptError.
+    Raises InputError.
     """
-    form = read_turn_form(template)
     known: dict[str, TurnTools] = {}
     noted: set[str] = set()
 
@@ -143,13 +141,12 @@ def _registry(tools: Any, default: ToolRegistry | None, place: str) -> ToolRegis
 
 
 def show_readers(
-    template: str, file: str, registry: ToolRegistry, thinking: Thinking, *, as_json: bool
+    form: TurnForm, file: str, registry: ToolRegistry, thinking: Thinking, *, as_json: bool
 ) -> bool:
     """Show each reader's reading of the text in a file. Returns whether the strict reading of the form accepts it.
 
-    Raises InputError and PromptError.
+    Raises InputError.
     """
-    form = read_turn_form(template)
     text = read_text(file)
     all_readings = readings(text, form, registry, _STATES[thinking])
     if as_json:

@@ -22,10 +22,10 @@ from glyphscope.base.visible import visible
 from glyphscope.cli.load_options import LoadingOption, opened
 from glyphscope.cli.models_hub import get, search
 from glyphscope.cli.option_groups import with_groups
-from glyphscope.cli.options import JsonOption
+from glyphscope.cli.options import JsonOption, NamedTemplateOption, TemplateVarOption
 from glyphscope.cli.output import TextTable, console, diagnostics, facts_table, print_json, print_text
 from glyphscope.cli.signals import closing_when_ended
-from glyphscope.cli.template import variables_table
+from glyphscope.cli.template import print_fault, variables_table
 from glyphscope.cli.template_forms import read_template
 from glyphscope.events import LoadOptions
 from glyphscope.events.load_options import USUAL_BATCH
@@ -237,16 +237,12 @@ def inspect(
             help="Show the markers as tokens of this vocabulary; default: that of the model itself.",
         ),
     ] = None,
-    name: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME", help="The chat template of that name in the model's file, if it has several."
-        ),
-    ] = "",
+    name: NamedTemplateOption = "",
+    template_var: TemplateVarOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Show how a model writes its turns: markers, calls, reasoning, ends. Exit code 1 when it writes no calls."""
-    source = read_template(template, name)
+    source = read_template(template, name, template_var)
     if vocabulary is None and template.lower().endswith(".gguf"):
         vocabulary = Path(template)
     inspection = with_proof(inspect_template(source, vocabulary), source, turns)
@@ -280,19 +276,13 @@ def _print(name: str, inspection: Inspection) -> None:
     for place, pair in enumerate(inspection.pairs, 1):
         _print_part(f"{place}. {pair.title}. {pair.shows}", *_pair(pair))
     print_text()
-    for thing, loss in lost(inspection):
-        print_text(f"{thing}: {loss}")
+    for fault in inspection.faults:
+        print_fault(fault)
     for words in inspection.warnings:
         print_text(f"! {words}", "yellow")
     for correction in inspection.form.corrections:
         print_text(f"from the table: {correction.row}. {correction.reason} (source: {correction.source})")
     out.print(_proof_line(inspection.proof))
-
-
-def lost(inspection: Inspection) -> list[tuple[str, str]]:
-    """The parts that the template does not write, each with `left out` or `refused`."""
-    history = msgspec.to_builtins(inspection.history) if inspection.history is not None else {}
-    return [(key.replace("_", " "), loss) for key, loss in history.items() if loss]
 
 
 def _print_part(title: str, *parts: Any) -> None:

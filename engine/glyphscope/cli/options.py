@@ -56,6 +56,22 @@ OrderOption: TypeAlias = Annotated[
     ),
 ]
 ThinkingOption: TypeAlias = Annotated[Thinking, request_option("thinking")]
+TemplateVarOption: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--template-var",
+        metavar="NAME=VALUE",
+        help="A variable of the chat template: JSON or text. Repeatable.",
+    ),
+]
+NamedTemplateOption: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        "--name",
+        metavar="NAME",
+        help="The chat template of that name in the model's file, if it has several.",
+    ),
+]
 JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print only JSON on stdout.")]
 ModelOption: TypeAlias = Annotated[
     str,

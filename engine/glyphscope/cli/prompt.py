@@ -16,7 +16,14 @@ from glyphscope.cli.conversation import MessagesOption, SystemOption, conversati
 from glyphscope.cli.inputs import ANSWER_METAVAR, InputError, read_answer, read_registry
 from glyphscope.cli.load_options import LoadingOption, opened
 from glyphscope.cli.option_groups import pairs, with_groups
-from glyphscope.cli.options import AnyNotationOption, JsonOption, ModelOption, RegistryOption, ShapeOption
+from glyphscope.cli.options import (
+    AnyNotationOption,
+    JsonOption,
+    ModelOption,
+    RegistryOption,
+    ShapeOption,
+    TemplateVarOption,
+)
 from glyphscope.cli.output import TextTable, console, print_json, print_text
 from glyphscope.cli.template_forms import ChatTemplateOption, read_chat_template
 from glyphscope.events import (
@@ -96,10 +103,7 @@ def prompt(
         str | None,
         typer.Option(metavar="NAME", help="The reasoning effort. Default: the project's, else auto."),
     ] = None,
-    template_var: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME=VALUE", help="A variable of the chat template: JSON or text. Repeatable."),
-    ] = None,
+    template_var: TemplateVarOption = None,
     chat_template: ChatTemplateOption = None,
     control_texts: Annotated[
         ControlTexts | None,

@@ -15,7 +15,7 @@ from glyphscope.base.figures import pluralize
 from glyphscope.base.shorten import shorten
 from glyphscope.base.visible import visible
 from glyphscope.cli.inputs import STDIN, InputError, shown_source
-from glyphscope.cli.options import JsonOption
+from glyphscope.cli.options import JsonOption, NamedTemplateOption, TemplateVarOption
 from glyphscope.cli.output import TextTable, console, print_json, print_line, print_note, print_text
 from glyphscope.cli.template_forms import read_template
 from glyphscope.events import pair_value
@@ -65,6 +65,7 @@ def lint_(
         ),
     ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Exit code 1 for warnings too.")] = False,
+    template_var: TemplateVarOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Render conversations of every shape, and name what the template loses, leaves open or rejects.
@@ -79,7 +80,7 @@ def lint_(
     failed = False
     answers = []
     for template in templates:
-        found = lint_template(read_template(template))
+        found = lint_template(read_template(template, variables=template_var))
         counts = {level: found.count(level) for level in LEVELS}
         failed |= bool(counts["error"] or (strict and counts["warning"]))
         name = shown_source(template)
@@ -107,31 +108,34 @@ def _print_lint(name: str, found: TemplateLint, counts: dict[Level, int]) -> Non
     print_text(f"{name}: {words} in {pluralize(len(found.conversations), 'conversation')}", "bold")
     titles = {each.key: each.title for each in found.conversations}
     for fault in found.faults:
-        _print_fault(fault, titles, found)
+        print_fault(fault)
+        for key in fault.conversations:
+            print_text(f"    {titles[key]} ({key})")
+        if fault.end:
+            text = next(each.text for each in found.conversations if each.key == fault.conversations[0])
+            shown = shorten(text[fault.start : fault.end], _BEFORE + _AFTER, keep="ends")
+            print_text(f"    {_visible(shown)}", "dim")
 
 
-def _print_fault(fault: Fault, titles: dict[str, str], found: TemplateLint) -> None:
+def print_fault(fault: Fault) -> None:
+    """One line: the code, the error and its consequence."""
     mark, style = _MARKS[fault.level]
     print_text(f"{mark} {fault.code}  {visible(fault.message)} {fault.why}", style)
-    for key in fault.conversations:
-        print_text(f"    {titles[key]} ({key})")
-    if fault.end:
-        text = next(each.text for each in found.conversations if each.key == fault.conversations[0])
-        shown = shorten(text[fault.start : fault.end], _BEFORE + _AFTER, keep="ends")
-        print_text(f"    {_visible(shown)}", "dim")
 
 
 @app.command()
 def compare(
     first: Annotated[str, typer.Argument(metavar=_METAVAR, help="A model or a chat template.")],
     second: Annotated[str, typer.Argument(metavar=_METAVAR, help="The one to compare it with.")],
+    template_var: TemplateVarOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Render conversations of every shape with two templates, and show the first difference in each.
 
     Exit code 1 when they differ. A template in a file without special tokens gets those of the other.
     """
-    pairs = compare_templates(read_template(first), read_template(second))
+    sides = (read_template(each, variables=template_var) for each in (first, second))
+    pairs = compare_templates(*sides)
     different = [pair for pair in pairs if not pair.same]
     if as_json:
         print_json({"same": not different, "conversations": pairs})
@@ -170,6 +174,7 @@ def response(
     turns: Annotated[
         int, typer.Option(min=1, max=10_000, help="Number of random turns to render and read.")
     ] = 100,
+    template_var: TemplateVarOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Test the response_template of a tokenizer_config.json, with which transformers reads answers, by random turns.
@@ -178,7 +183,7 @@ def response(
     the test is in the last line, on standard error. Exit code 1 when a turn is read otherwise.
     """
     data = None if export else _response_of(template)
-    made, proof = prove_response_template(read_template(template), data, turns)
+    made, proof = prove_response_template(read_template(template, variables=template_var), data, turns)
     if as_json:
         print_json({"response_template": made, "proved": proof.proved, "proof": proof})
     else:
@@ -224,12 +229,7 @@ def variables_(
     template: Annotated[
         str, typer.Argument(metavar=_METAVAR, help="A model, a chat template, or a folder with one.")
     ],
-    name: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME", help="The chat template of that name in the model's file, if it has several."
-        ),
-    ] = "",
+    name: NamedTemplateOption = "",
     as_json: JsonOption = False,
 ) -> None:
     """List the variables that `--template-var` can set, each value with the first change of a prompt."""

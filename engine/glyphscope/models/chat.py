@@ -28,7 +28,7 @@ from glyphscope.models.chat_messages import (
     template_message,
     with_defaults,
 )
-from glyphscope.models.chat_probe import PROBE_TOOLS, Drops, Render, find_drops, find_style
+from glyphscope.models.chat_probe import PROBE_TOOLS, find_style
 from glyphscope.models.template_environment import TemplateEnvironment, copied
 from glyphscope.models.template_uses import EFFORTS, Uses, uses_of
 from glyphscope.processes.limited import ProcessLimitReached
@@ -193,15 +193,8 @@ class ChatTemplate:
     @cached_property
     def call_style(self) -> CallStyle:
         """The form in which the template accepts calls. Raises PromptError for a template that exceeds its limits."""
-        return find_style(self._probe(PROBE_TOOLS))
-
-    def drops(self) -> Drops:
-        """The parts of a conversation that the template omits; `render` works around some of them."""
-        return find_drops(self._probe(PROBE_TOOLS), self._probe(()))
-
-    def _probe(self, tools: Sequence[dict[str, Any]]) -> Render:
-        variables = self.variables(tools)
-        return lambda messages, style: self._render(messages, style, variables)
+        variables = self.variables(PROBE_TOOLS)
+        return find_style(lambda messages, style: self._render(messages, style, variables))
 
     def _attempts(self, messages: Sequence[Message]) -> Iterator[tuple[Sequence[Message], str, CallStyle]]:
         """The messages in the forms to try, each with its note."""

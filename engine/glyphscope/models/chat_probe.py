@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, TypeAlias
 
-import msgspec
-
 from glyphscope.base.errors import PromptError
 from glyphscope.events import Message, ToolCall
 from glyphscope.models.chat_messages import CallStyle, fit_calls, link_results
@@ -17,24 +15,6 @@ Loss: TypeAlias = Literal["", "left out", "refused"]
 """Empty if the template writes the part."""
 Render: TypeAlias = Callable[[Sequence[Message], CallStyle], str]
 """A rendering of linked messages with `PROBE_TOOLS`. Raises PromptError."""
-
-
-class Drops(msgspec.Struct, frozen=True, kw_only=True):
-    """The parts of a conversation that a template omits, or rejects by raising an error.
-
-    `text` is the text next to a call. `reasoning` belongs to the current turn, which ends with a tool's result,
-    `earlier_reasoning` to an answer before the last user message. `second_call` is in the same message as the first.
-    """
-
-    system: Loss
-    tools: Loss
-    calls: Loss
-    second_call: Loss
-    text: Loss
-    reasoning: Loss
-    earlier_reasoning: Loss
-    results: Loss
-    second_result: Loss
 
 
 def _tool(number: int) -> dict[str, Any]:
@@ -95,30 +75,6 @@ def find_style(render: Render) -> CallStyle:
     if _loss(render, thought, style) == "refused" and not _loss(render, thought, joined):
         style = joined
     return style
-
-
-def find_drops(render: Render, render_bare: Render) -> Drops:
-    """The parts that the template itself omits, with calls in the form that it accepts.
-
-    `render_bare` renders without tools.
-    """
-    style, calls = _call_style(render)
-    two = Message("assistant", "", _CALLS)
-    reasoned = Message("assistant", "", _CALLS[:1], "zqreason")
-    answered = Message("assistant", "zqanswer", (), "zqreason")
-    results = _talks(Message("assistant", "zqanswer", _CALLS[:1]))[:2]
-    results += _talks(Message("assistant", "", _CALLS[:1]))[:2]
-    return Drops(
-        system=_loss(render_bare, [[Message("system", "zqsystem"), _USER]], style, "zqsystem"),
-        tools=_loss(render, [[_USER]], style, "zqtool1", "zqtool2"),
-        calls=calls,
-        second_call=calls or _loss(render, _talks(two), style, "zqvalue1", "zqvalue2"),
-        text=_loss(render, _talks(Message("assistant", "zqtext", _CALLS[:1])), style, "zqtext"),
-        reasoning=_loss(render, _talks(reasoned), style, "zqreason"),
-        earlier_reasoning=_loss(render, _talks(answered, [[_NEXT]]), style, "zqreason"),
-        results=_loss(render, results, style, "zqresult1"),
-        second_result=_loss(render, _talks(two)[:2], style, "zqresult1", "zqresult2"),
-    )
 
 
 def _call_style(render: Render) -> tuple[CallStyle, Loss]:

@@ -8,19 +8,21 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import msgspec
+from msgspec.structs import replace
 
 from glyphscope.base.errors import GlyphscopeError, PromptError, Stopped
 from glyphscope.base.figures import pluralize
-from glyphscope.models.chat import ChatTemplate
-from glyphscope.models.chat_probe import Drops
+from glyphscope.events import AUTO
 from glyphscope.models.gguf import read_token_types
 from glyphscope.models.grammar_probe import GrammarProbe
 from glyphscope.models.template_environment import Noted
+from glyphscope.models.template_lint import faults_of
 from glyphscope.models.template_variables import TemplateVariable, variables_of
 from glyphscope.models.templates import TemplateSource, limited_work
 from glyphscope.models.turn_forms import ASSUMED_END, TemplateRenderer, renderer_of
 from glyphscope.processes import limited
 from glyphscope.turns import Derived, FormProof, TurnForm, form_of
+from glyphscope.turns.lint import Fault
 from glyphscope.turns.pairs import Pair, more_renderings, pairs_of
 from glyphscope.turns.probe import NAMES
 from glyphscope.turns.proving import prove
@@ -111,9 +113,9 @@ _SECONDS_PER_TURN = 0.1
 class Inspection(msgspec.Struct, frozen=True):
     """The output of --json. `form` has every slot; `renderings` are the texts it was derived from.
 
-    `drops` are the parts of a turn that the template omits; `history` has the same for whole conversations.
-    `variables` are those that its user may set, with what they change. `markers` and `end_tokens` belong to the
-    vocabulary, and are empty without one. `proof` has `proved` and the counts; it is None if no proof was run yet.
+    `drops` are the parts of a turn that the template omits; `faults` those that whole conversations show. `variables`
+    are those that its user may set, with what they change. `markers` and `end_tokens` belong to the vocabulary, and are
+    empty without one. `proof` has `proved` and the counts; it is None if no proof was run yet.
     """
 
     form: TurnForm
@@ -126,7 +128,7 @@ class Inspection(msgspec.Struct, frozen=True):
     pairs: tuple[Pair, ...] = ()
     slots: tuple[Slot, ...] = ()
     thinking: tuple[ThinkingState, ...] = ()
-    history: Drops | None = None
+    faults: tuple[Fault, ...] = ()
     arguments_as: str = "object"
     variables: tuple[TemplateVariable, ...] = ()
     markers: tuple[TemplateMarker, ...] = ()
@@ -157,9 +159,9 @@ def inspect_template(template: TemplateSource, vocabulary: Path | None = None) -
         raise
     except GlyphscopeError as error:
         unread = f"The markers are not shown as tokens: {error.message}"
-        return msgspec.structs.replace(inspection, warnings=(*inspection.warnings, unread))
+        return replace(inspection, warnings=(*inspection.warnings, unread))
     warnings = end_warnings(form, found, tuple(inspection.renderings.values()))
-    return msgspec.structs.replace(
+    return replace(
         inspection,
         warnings=(*inspection.warnings, *warnings),
         markers=found.markers,
@@ -184,10 +186,17 @@ def _inspected(template: TemplateSource) -> Inspection:
         pairs=pairs,
         slots=slots_of(form, {pair.key for pair in pairs if not pair.same}),
         thinking=thinking_states(form),
-        history=_history(renderer),
+        faults=_faults(template),
         arguments_as="string" if derived.dialect.as_string else "object",
-        variables=() if renderer.stopped else variables_of(template),
+        variables=() if renderer.stopped else variables_of(replace(template, given="{}", effort=AUTO)),
     )
+
+
+def _faults(template: TemplateSource) -> tuple[Fault, ...]:
+    """The faults; none of a template that cannot be rendered within its limits."""
+    with suppress(PromptError):
+        return faults_of(template).faults
+    return ()
 
 
 def with_proof(found: Inspection, template: TemplateSource, turns: int) -> Inspection:
@@ -197,7 +206,7 @@ def with_proof(found: Inspection, template: TemplateSource, turns: int) -> Inspe
     """
     seconds = 2 * limited.SECONDS + turns * _SECONDS_PER_TURN
     proved = limited_work(_proved, template, turns, seconds=seconds)
-    return msgspec.structs.replace(found, proof=proved.proof, warnings=(*found.warnings, *proved.warnings))
+    return replace(found, proof=proved.proof, warnings=(*found.warnings, *proved.warnings))
 
 
 def _proved(template: TemplateSource, turns: int) -> Proved:
@@ -295,13 +304,3 @@ def _proof_warnings(proof: FormProof) -> list[str]:
             "write in the history what the model writes."
         )
     return out
-
-
-def _history(renderer: TemplateRenderer) -> Drops | None:
-    """The omitted parts of a conversation; None for a template that cannot be rendered within its limits."""
-    if renderer.stopped:
-        return None
-    try:
-        return ChatTemplate(renderer.source).drops()
-    except PromptError:
-        return None

@@ -47,7 +47,7 @@ def lint_template(template: TemplateSource) -> TemplateLint:
 
     Raises PromptError, also for a template that needs too much time or memory, and Stopped.
     """
-    return limited_work(_linted, template)
+    return limited_work(faults_of, template)
 
 
 def compare_templates(first: TemplateSource, second: TemplateSource) -> tuple[ConversationPair, ...]:
@@ -86,7 +86,8 @@ def _with_tokens_of(template: TemplateSource, other: TemplateSource) -> Template
     return msgspec.structs.replace(template, bos=other.bos, eos=other.eos, ends=other.ends)
 
 
-def _linted(template: TemplateSource) -> TemplateLint:
+def faults_of(template: TemplateSource) -> TemplateLint:
+    """As `lint_template`, in this process."""
     begin = template.bos if template.ends else template.bos or _ASSUMED_BEGIN
     renderer = renderer_of(msgspec.structs.replace(template, bos=begin))
     return _whole(find_faults(renderer, begin), renderer)

@@ -124,6 +124,11 @@ def reads_switches(template: TemplateSource) -> tuple[bool, bool]:
     return limited_work(_reads_switches, template)
 
 
+def template_notes(template: TemplateSource) -> str:
+    """Notes on its given variables that it makes nothing of. Raises PromptError and Stopped."""
+    return limited_work(_notes, template)
+
+
 @contextmanager
 def placed(where: str) -> Iterator[None]:
     """Put the file before the place of an error in its template."""
@@ -156,6 +161,10 @@ def _rendered(
 def _reads_switches(template: TemplateSource) -> tuple[bool, bool]:
     chat = _compiled(template)
     return chat.reads_thinking, chat.reads_effort
+
+
+def _notes(template: TemplateSource) -> str:
+    return _compiled(template).notes
 
 
 def _reads(template: TemplateSource) -> list[str]:

@@ -56,6 +56,7 @@ FAULTS = {
     "REASONING_DROPPED": FaultKind("warning", "The model does not know why it called the tool."),
     "DETAIL_DROPPED": FaultKind("warning", "The model has to guess what the description says."),
     "NULL_PRINTED": FaultKind("warning", "The model reads the word None as a text."),
+    "THOUGHTS_DROPPED": FaultKind("note", "The model reads its earlier answers without their reasoning."),
     "CONTROL_TEXT": FaultKind("note", "Such a text ends its turn, and may begin any other."),
 }
 """Every code. A usual conversation that raises is an error."""
@@ -164,6 +165,7 @@ class _Linter:
         self._renderer, self._form, self._derived, self._bos = renderer, form, derived, bos
         self._rendered = rendered
         self._calls = "calls" not in derived.drops
+        self._writes_reasoning = form.reasoning is not None and form.reasoning.derived == "rendered"
         self._header = form.header.strip()
         self._close = self._closing()
         self._continues = self._continued()
@@ -196,6 +198,10 @@ class _Linter:
                     words = f"“{excerpt(said.text)}” is written before “{after}”"
                     yield _fault("ORDER", words, asked.key, *anywhere)
             yield from self._calls_written(said, asked, text, at)
+            if said.reasoning and said.reasoning not in text and self._writes_reasoning:
+                code = "REASONING_DROPPED" if said.calls else "THOUGHTS_DROPPED"
+                of = "before the call" if said.calls else "of an earlier turn"
+                yield _fault(code, f"The reasoning {of} is not in the prompt", asked.key)
             if place.start >= 0 and said.text:
                 at, after = place.end, excerpt(said.text)
 
@@ -212,10 +218,6 @@ class _Linter:
                 yield _fault(
                     "NAME_CHANGED", f"{listed(changed, 3)} of a call is written otherwise", asked.key
                 )
-        reasoning = self._form.reasoning
-        writes = reasoning is not None and reasoning.derived == "rendered"
-        if said.calls and writes and said.reasoning not in text:
-            yield _fault("REASONING_DROPPED", "The reasoning before the call is not in the prompt", asked.key)
 
     # -- turns -----------------------------------------------------------------------------------------------------
 

@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from PySide6.QtCore import QModelIndex, QObject
 
 from glyphscope.base.errors import PromptError
+from glyphscope.events import DEFAULT_CHAT, ChatOptions
 from glyphscope.models.template_lint import (
     ConversationPair,
     compare_templates,
     lint_template,
     prove_response_template,
 )
+from glyphscope.models.templates import TemplateSource
 from glyphscope.models.tokenizer_config import response_template_of
 from glyphscope.models.turn_forms import open_template
+from glyphscope.store.files import atomic_write
 from glyphscope.turns.conversations import BY_KEY
 from glyphscope.turns.lint import Fault, Level, TemplateLint
 from glyphscope.turns.pairs import Pair, Side, differences
 from glyphscope.turns.response_export import ResponseProof
 from glyphscope_gui.shared.background import Background
-from glyphscope_gui.shared.dialogs import ask_for_file
+from glyphscope_gui.shared.dialogs import ask_for_file, ask_where_to_save
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.template.page import TemplatePage
 from glyphscope_gui.template.tables import Row, RowsTable, TextCell
@@ -84,44 +89,90 @@ def _compared_row(pair: ConversationPair) -> Row:
     return TextCell(pair.title), result, TextCell(tr("raises: {error}", error=raised[0]) if raised else place)
 
 
+class TemplateFile(NamedTuple):
+    """The inspected template: of several in a model's file that of this `name`, or Jinja instead of it, with the
+    variables of `chat`; and the vocabulary whose tokens show its markers.
+    """
+
+    path: Path
+    vocabulary: Path | None
+    name: str = ""
+    chat: ChatOptions = DEFAULT_CHAT
+
+    def template(self) -> TemplateSource:
+        """Raises ModelError and PromptError."""
+        return open_template(self.path, self.name).under(self.chat)
+
+
 class LintPresenter(QObject):
-    """`found` are the errors of the template in `path`, None while there is none; `pairs` the last comparison."""
+    """`found` are the errors of the inspected template, None while there is none; `pairs` the last comparison."""
 
     def __init__(self, view: TemplatePage, parent: QObject) -> None:
         super().__init__(parent)
         self.found: TemplateLint | None = None
         self.pairs: tuple[ConversationPair, ...] = ()
         self._view = view
-        self._path: Path | None = None
-        self._name = self._other = ""
+        self._source: TemplateFile | None = None
+        self._other = ""
         self._background = Background(self)
         view.compare_link.clicked.connect(self._ask_for_other)
+        view.details.export_link.clicked.connect(self._ask_where_to_export)
         for table, show in ((view.details.lint, self._show_fault), (view.details.compared, self._show_pair)):
             table.clicked.connect(show)
             table.selectionModel().currentRowChanged.connect(show)
 
-    def inspect(self, path: Path | None, name: str = "") -> None:
-        """Look for the errors of another template, of several in a file that of this `name`; None clears the tables."""
-        self._path, self._name, self.found, self.pairs = path, name, None, ()
+    def inspect(self, source: TemplateFile | None) -> None:
+        """Look for the errors of another template; None clears the tables."""
+        self._source, self.found, self.pairs = source, None, ()
+        self._view.details.export_link.setEnabled(source is not None)
+        self._view.details.exported.setText("")
         self._view.details.views.button("lint").setText(tr("Lint"))
         self._fill(self._view.details.lint, [])
         self._fill(self._view.details.compared, _one_row(tr("Choose another template with Compare…")))
-        if path is not None:
-            self._background.start("lint", partial(_lint, path, name), self._linted, self._failed)
+        if source is not None:
+            self._background.start("lint", partial(_lint, source), self._linted, self._failed)
+
+    def export_response(self, path: Path) -> None:
+        """Write the response_template that follows from the inspected template, and test it."""
+        if self._source is not None:
+            self._view.details.exported.setText(tr("Testing the response_template…"))
+            work = partial(_export, self._source, path)
+            self._background.start("export", work, partial(self._exported, path), self._not_exported)
 
     def compare(self, other: Path) -> None:
         """Compare the inspected template with that of another file."""
-        if self._path is None:
+        if self._source is None:
             return
         self._other = other.name
         self._view.details.show_view("compared")
         self._fill(self._view.details.compared, _one_row(tr("Rendering both templates…")))
-        work = partial(_compare, self._path, self._name, other)
+        work = partial(_compare, self._source, other)
         self._background.start("compare", work, self._compared, self._not_compared)
 
     def _ask_for_other(self) -> None:
         title = tr("Compare with a template")
         ask_for_file(self._view.window(), title, self.compare, TEMPLATE_FILES, name="compareTemplateDialog")
+
+    def _ask_where_to_export(self) -> None:
+        ask_where_to_save(
+            self._view.window(), tr("Export response_template"), self.export_response, "JSON (*.json)",
+            start="response_template.json", suffix="json", name="exportResponseDialog",
+        )  # fmt: skip
+
+    def _exported(self, path: Path, proof: ResponseProof) -> None:
+        self._view.details.exported.setText(
+            tr(
+                "{file}: with it, transformers reads {equal:,} of {turns:,} turns as they were.",
+                file=path.name,
+                equal=proof.equal,
+                turns=proof.turns,
+            )
+            if proof.turns
+            else tr("{file}: not tested, as the template writes no calls.", file=path.name)
+        )
+
+    def _not_exported(self, error: BaseException) -> None:
+        self._view.details.exported.setText(str(error))
 
     def _linted(self, linted: tuple[TemplateLint, ResponseProof | PromptError | None]) -> None:
         found, proof = linted
@@ -163,8 +214,8 @@ class LintPresenter(QObject):
         pair = self.pairs[index.row()]
         texts = [side.raised or side.text for side in (pair.first, pair.second)]
         marks = differences(*texts)
-        assert self._path is not None
-        sides = Side(self._path.name, texts[0], marks[0]), Side(self._other, texts[1], marks[1])
+        assert self._source is not None
+        sides = Side(self._source.path.name, texts[0], marks[0]), Side(self._other, texts[1], marks[1])
         self._view.pair.show_pair(Pair(pair.key, pair.title, BY_KEY[pair.key].words, sides), 0, 0)
 
 
@@ -172,15 +223,21 @@ def _one_row(words: str) -> list[Row]:
     return [(TextCell(words), TextCell(""), TextCell(""))]
 
 
-def _lint(path: Path, name: str) -> tuple[TemplateLint, ResponseProof | PromptError | None]:
-    template = open_template(path, name)
+def _lint(source: TemplateFile) -> tuple[TemplateLint, ResponseProof | PromptError | None]:
+    template = source.template()
     found = lint_template(template)
     try:
-        data = response_template_of(path)
+        data = response_template_of(source.path)
         return found, None if data is None else prove_response_template(template, data, _TURNS)[1]
     except PromptError as error:
         return found, error
 
 
-def _compare(path: Path, name: str, other: Path) -> tuple[ConversationPair, ...]:
-    return compare_templates(open_template(path, name), open_template(other))
+def _export(source: TemplateFile, path: Path) -> ResponseProof:
+    made, proof = prove_response_template(source.template(), None, _TURNS)
+    atomic_write(path, json.dumps(made, ensure_ascii=False, indent=2).encode() + b"\n")
+    return proof
+
+
+def _compare(source: TemplateFile, other: Path) -> tuple[ConversationPair, ...]:
+    return compare_templates(source.template(), open_template(other).under(source.chat))

@@ -1,6 +1,6 @@
 """The page of the chat template: the form's slots, the pairs that show them, markers as tokens, and the details:
-thinking, kept parts, notes and values. Its dialog parses an answer: by the form, strictly and leniently, and by the
-notations of other models.
+thinking, notes, variables, values and lint. Its dialog parses an answer: by the form, strictly and leniently, and by
+the notations of other models.
 """
 
 from __future__ import annotations
@@ -40,7 +40,6 @@ from glyphscope_gui.shared.verdict import Pill
 from glyphscope_gui.template.marked_text import MarkedText
 from glyphscope_gui.template.tables import (
     COMPARED,
-    HISTORY,
     LINT,
     MARKERS,
     NOTES,
@@ -128,7 +127,6 @@ def places_of(text: str, markers: tuple[str, ...]) -> list[tuple[int, int]]:
 
 DETAILS = (
     ("thinking", tr("Thinking"), tr("End of the prompt with thinking on, off and not set")),
-    ("history", tr("Kept"), tr("Parts of a conversation that the template keeps and drops")),
     ("notes", tr("Notes"), tr("Warnings, and the corrections that apply, with their reasons")),
     (
         "variables",
@@ -146,7 +144,6 @@ class Details(Card):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         self.thinking = RowsTable(THINKING, tr("Prompt by thinking setting"))
-        self.history = RowsTable(HISTORY, tr("Kept and dropped parts"))
         self.notes = RowsTable(NOTES, tr("Warnings and corrections"))
         self.values = RowsTable(VALUES, tr("Round trip of values"))
         self.variables = named(
@@ -163,9 +160,12 @@ class Details(Card):
         variables = holder(vbox((self.variables, 1), given, spacing=2))
         self.lint = RowsTable(LINT, tr("Errors of the template"))
         self.compared = RowsTable(COMPARED, tr("Comparison of two templates"))
-        self.stack = stack(
-            self.thinking, self.history, self.notes, variables, self.values, self.lint, self.compared
-        )
+        tip = tr("Write the response_template that follows from this template, for transformers")
+        self.export_link = link(tr("Export response_template…"), tip, name="exportResponseButton")
+        self.exported = ElidedLabel(role="hint")
+        below = hbox(self.export_link, (self.exported, 1), margins=(PAD - 5, 2), spacing=GAP)
+        lint = holder(vbox((self.lint, 1), below, spacing=2))
+        self.stack = stack(self.thinking, self.notes, variables, self.values, lint, self.compared)
         self.views = named(Segmented(DETAILS, small=True), words=tr("Details of the template"))
         super().__init__("", self.stack, actions=(self.views,), padded=False, parent=parent)
         self.setAccessibleName(tr("Details of the template"))

@@ -6,15 +6,13 @@ import json
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
 
-import msgspec
 from PySide6.QtGui import QAction
 
 from glyphscope.base.shorten import capitalised
+from glyphscope.events import ChatOptions
 from glyphscope.models.inspection import Inspection, inspect_template, with_proof
 from glyphscope.models.templates import TemplateSource
-from glyphscope.models.turn_forms import open_template
 from glyphscope.turns.slots import PROMPT_PARTS, Slot
 from glyphscope_gui.context import AppContext, FilePlace, Page, Place
 from glyphscope_gui.shared.background import Background
@@ -23,7 +21,7 @@ from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.page_ids import MenuId, PageId
 from glyphscope_gui.shared.run_words import model_name
 from glyphscope_gui.template.choice import TemplateChoice
-from glyphscope_gui.template.lint import TEMPLATE_FILES, LintPresenter
+from glyphscope_gui.template.lint import TEMPLATE_FILES, LintPresenter, TemplateFile
 from glyphscope_gui.template.page import ReadersDialog, TemplatePage, last_answer
 from glyphscope_gui.template.tables import Row, TextCell, on_one_line
 
@@ -36,22 +34,6 @@ _NONE = tr(
 
 
 _STATES = {"on": tr("on"), "off": tr("off"), "undefined": tr("not set")}
-_PARTS = {
-    "system": tr("System message"),
-    "tools": tr("Tool descriptions"),
-    "calls": tr("Calls of earlier turns"),
-    "second_call": tr("A second call in one turn"),
-    "text": tr("Text next to a call"),
-    "reasoning": tr("Reasoning before a result"),
-    "earlier_reasoning": tr("Reasoning of earlier turns"),
-    "results": tr("Results of calls"),
-    "second_result": tr("Results of two calls"),
-}
-_LOSSES = {
-    "": (tr("kept"), "holds"),
-    "left out": (tr("dropped"), "open"),
-    "refused": (tr("rejected"), "impossible"),
-}
 
 
 def slot_rows(found: Inspection) -> list[Row]:
@@ -116,19 +98,6 @@ def thinking_rows(found: Inspection) -> list[Row]:
     return out
 
 
-def history_rows(found: Inspection) -> list[Row]:
-    losses: dict[str, Any] = msgspec.to_builtins(found.history) if found.history is not None else {}
-    rows: list[Row] = []
-    for key, words in _PARTS.items():
-        if key in losses:
-            loss, role = _LOSSES[losses[key]]
-            rows.append((TextCell(words), TextCell(loss, pill=role)))
-    if losses and not losses["calls"]:
-        given = tr("as text") if found.arguments_as == "string" else tr("as an object")
-        rows.append((TextCell(tr("Arguments are given")), TextCell(given, pill="open")))
-    return rows
-
-
 def note_rows(found: Inspection) -> list[Row]:
     out: list[Row] = [
         (TextCell(tr("warning"), pill="impossible"), TextCell(words)) for words in found.warnings
@@ -136,6 +105,9 @@ def note_rows(found: Inspection) -> list[Row]:
     for row in found.form.corrections:
         words = f"{capitalised(row.row)}: {row.reason} ({row.source})"
         out.append((TextCell(tr("table"), pill="forced"), TextCell(words)))
+    if found.arguments_as == "string":
+        words = tr("The arguments of earlier calls are given as text: the template takes no objects.")
+        out.append((TextCell(tr("note"), pill="open"), TextCell(words)))
     return out or [(TextCell(tr("none"), pill="holds"), TextCell(tr("No notes.")))]
 
 
@@ -163,16 +135,6 @@ def proof_words(found: Inspection) -> tuple[str, str, str]:
     return words, "holds" if proof["proved"] else "impossible", counts
 
 
-class _Source(NamedTuple):
-    """The inspected template, of several in a model's file that of this `name`, or Jinja instead of it; and the
-    vocabulary whose tokens show its markers.
-    """
-
-    path: Path
-    vocabulary: Path | None
-    name: str = ""
-
-
 class TemplatePresenter(Page):
     """`found` is the shown inspection; None while there is none."""
 
@@ -190,7 +152,7 @@ class TemplatePresenter(Page):
         self._file: Path | None = None
         """The file that the user chose; None for the open model's."""
         self._vocabulary: Path | None = None
-        self._source: _Source | None = None
+        self._source: TemplateFile | None = None
         """The source of the shown or running inspection."""
         self._pair = 0
         """The index of the shown pair."""
@@ -239,8 +201,9 @@ class TemplatePresenter(Page):
             self._source = None
             self._show_nothing()
         elif source != self._source:
+            again = self._source is not None and self._source[:3] == source[:3] and self.found is not None
             self._source = source
-            self._inspect(source)
+            self._inspect(source, again)
 
     def ask_readers(self) -> None:
         """Open the dialog with the last answer, to read it by the inspected form or the run's."""
@@ -280,34 +243,38 @@ class TemplatePresenter(Page):
 
     # -- what is inspected -------------------------------------------------------------------------------------
 
-    def _next_source(self) -> _Source | None:
+    def _next_source(self) -> TemplateFile | None:
         info = self.context.runs.model.info
         model = Path(info.path) if info is not None and info.kind == "llama.cpp" and info.path else None
+        options = self.context.project.options
+        chat = ChatOptions(template_vars=options.template_vars, reasoning_effort=options.reasoning_effort)
         if self._file is None:
-            name = self.context.project.options.chat_template if self._name is None else self._name
-            return None if model is None else _Source(model, model, name)
+            name = options.chat_template if self._name is None else self._name
+            return None if model is None else TemplateFile(model, model, name, chat)
         own = self._file if self._file.suffix.lower() == ".gguf" else None
-        return _Source(self._file, self._vocabulary or own or model, self._name or "")
+        return TemplateFile(self._file, self._vocabulary or own or model, self._name or "", chat)
 
     def _choose_name(self, name: str) -> None:
         self._name = name
         self.refresh()
 
-    def _inspect(self, source: _Source) -> None:
+    def _inspect(self, source: TemplateFile, again: bool) -> None:
+        """Inspect a source; `again` with other variables, while the page stays as it is."""
         self.found = self._unproved = None
-        self.lint.inspect(source.path, source.name)
+        self.lint.inspect(source)
         self._show_source(source)
-        self.view.show_words(tr("Rendering the template…"))
+        if not again:
+            self.view.show_words(tr("Rendering the template…"))
         work = partial(_look, source)
-        self._background.start("look", work, partial(self._looked, source), self.view.show_error)
+        self._background.start("look", work, partial(self._looked, source, again), self.view.show_error)
 
-    def _looked(self, source: _Source, looked: tuple[Inspection, TemplateSource]) -> None:
+    def _looked(self, source: TemplateFile, again: bool, looked: tuple[Inspection, TemplateSource]) -> None:
         if source == self._source:
             self._unproved, template = looked
             found = self._unproved
             name = None if self._file is not None or "{" in source.name else source.name
             self.choice.show_template(template, found.variables, name=name)
-            self._show(found)
+            self._show(found, again)
             self._prove(TURNS)
 
     def _prove(self, turns: int) -> None:
@@ -319,22 +286,22 @@ class TemplatePresenter(Page):
         work = partial(_prove, source, found, turns)
         self._background.start("prove", work, partial(self._proved, source), self.view.show_error)
 
-    def _proved(self, source: _Source, found: Inspection) -> None:
+    def _proved(self, source: TemplateFile, found: Inspection) -> None:
         if source == self._source:
             self.found = found
             self._show_proof()
 
     # -- what is shown -----------------------------------------------------------------------------------------
 
-    def _show(self, found: Inspection) -> None:
+    def _show(self, found: Inspection, again: bool) -> None:
         self.found, view = found, self.view
         view.slots.rows.show_rows(slot_rows(found))
         view.markers.rows.show_rows(marker_rows(found))
         view.markers.setVisible(bool(found.markers))
         view.ends.setText(ends_words(found))
         view.details.thinking.rows.show_rows(thinking_rows(found))
-        view.details.history.rows.show_rows(history_rows(found))
-        view.details.show_view("notes" if found.warnings else "thinking")
+        if not again:
+            view.details.show_view("notes" if found.warnings else "thinking")
         view.show_form()
         self._show_proof()
         self._pair, self._markers = 0, ()
@@ -347,7 +314,7 @@ class TemplatePresenter(Page):
         self.view.details.values.rows.show_rows(value_rows(self.found))
         self.view.prove_link.setEnabled(bool(self.found.proof and self.found.proof["turns"]))
 
-    def _show_source(self, source: _Source) -> None:
+    def _show_source(self, source: TemplateFile) -> None:
         name, quantisation = model_name(str(source.path))
         shown = source.path.name if self._file else f"{name} {quantisation}".strip()
         if "{" in source.name:
@@ -386,10 +353,10 @@ class TemplatePresenter(Page):
         self.view.pair.show_pair(pair, self._pair + 1 if pairs else 0, len(pairs), self._markers)
 
 
-def _look(source: _Source) -> tuple[Inspection, TemplateSource]:
-    template = open_template(source.path, source.name)
+def _look(source: TemplateFile) -> tuple[Inspection, TemplateSource]:
+    template = source.template()
     return inspect_template(template, source.vocabulary), template
 
 
-def _prove(source: _Source, found: Inspection, turns: int) -> Inspection:
-    return with_proof(found, open_template(source.path, source.name), turns)
+def _prove(source: TemplateFile, found: Inspection, turns: int) -> Inspection:
+    return with_proof(found, source.template(), turns)

@@ -74,15 +74,6 @@ THINKING = (
         1,
     ),
 )
-HISTORY = (
-    TextColumn(tr("Part of a conversation"), tr("Contents of earlier turns"), 1),
-    TextColumn(
-        tr("The template"),
-        tr("Dropped: not rendered, without an error. Rejected: the template raises an error"),
-        1,
-        "pill",
-    ),
-)
 NOTES = (TextColumn(tr("Kind"), kind="pill"), TextColumn(tr("Note"), share=1))
 LINT = (
     TextColumn(tr("Level"), kind="pill"),
