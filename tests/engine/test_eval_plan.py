@@ -143,7 +143,9 @@ def test_the_sampling_profiles_exist_and_use_the_samples_seed():
     [
         (ModelInfo(name="Qwen3 8B", architecture="qwen3"), {"temperature": 0.7, "top_p": 0.8}),
         (ModelInfo(name="Qwen3.5-35B-A3B"), {"temperature": 1.0, "presence_penalty": 1.5}),
-        (ModelInfo(name="Qwen3.6-27B"), {"temperature": 0.8, "top_k": 40}),
+        (ModelInfo(name="Qwen3.6-27B"), {"temperature": 1.0, "top_k": 20, "presence_penalty": 0.0}),
+        (ModelInfo(name="Qwen3.8-27B"), {"temperature": 1.0, "top_k": 20, "presence_penalty": 0.0}),
+        (ModelInfo(name="Qwen3.7-Max"), {"temperature": 0.8, "top_k": 40}),
         (ModelInfo(name="Models", architecture="gpt-oss"), {"temperature": 1.0, "top_p": 1.0, "top_k": 0}),
         (ModelInfo(name="gemma-4-E4B-it"), {"temperature": 1.0, "top_k": 64}),
         (ModelInfo(name="gemma-3-4b-it"), {"temperature": 1.0, "top_k": 64}),
@@ -151,6 +153,11 @@ def test_the_sampling_profiles_exist_and_use_the_samples_seed():
         (ModelInfo(name="LFM2.5-1.2B", architecture="lfm2"), {"temperature": 0.1, "top_p": 0.1}),
         (ModelInfo(name="DeepSeek-V4-Flash"), {"temperature": 1.0, "top_p": 1.0}),
         (ModelInfo(name="GLM-4.6"), {"temperature": 1.0, "top_p": 0.95}),
+        (ModelInfo(name="GLM-4.7"), {"temperature": 1.0, "top_p": 1.0}),
+        (ModelInfo(name="GLM-4.7-Flash"), {"temperature": 1.0, "top_p": 0.95}),
+        (ModelInfo(name="GLM-5"), {"temperature": 1.0, "top_p": 0.95, "top_k": 0}),
+        (ModelInfo(name="GLM-5.1"), {"temperature": 0.8, "top_k": 40}),
+        (ModelInfo(name="granite-4.1-8b", architecture="granite"), {"temperature": 0.8, "top_k": 40}),
     ],
 )
 def test_recommended_settings_are_those_of_the_models_makers(model, expected):
