@@ -1,12 +1,14 @@
 """The Python interface: evaluations as data frames, the assertion about a call, and the pytest plugin."""
 
+import json
 import sys
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Literal
 
 import pytest
 
-from glyphscope import Evaluation, GlyphscopeError, assert_tool_call, evaluate, open_model
+from glyphscope import Answer, Evaluation, GlyphscopeError, assert_tool_call, evaluate, open_model
 from glyphscope.api.bars import progress_bar
 from glyphscope.base.errors import ModelError, SuiteError
 from glyphscope.evals.running import SampleDone
@@ -55,6 +57,28 @@ def test_an_evaluation_reports_each_sample_and_continues_where_it_was_interrupte
         evaluate("starter", GLYPH, out=tmp_path, first=4, progress=two)
     result = evaluate("starter", GLYPH, out=tmp_path, first=4, resume=True, progress=two)
     assert len(done) == 4 == len(result.samples) and len(list(tmp_path.iterdir())) == 1
+
+
+def test_the_answer_is_an_axis(tmp_path: Path) -> None:
+    scenarios = [{"id": "a", "prompt": "x", "expect": {"final": {"equals": "yes"}}}]
+    suite = {
+        "glyphscope_suite": 1,
+        "name": "s",
+        "about": "",
+        "answer": "choice:yes|no",
+        "scenarios": scenarios,
+    }
+    (tmp_path / "s.json").write_text(json.dumps(suite))
+    answers = [None, Literal["yes", "maybe"], {"enum": ["yes"]}, Answer("gbnf", 'root ::= "yes" | "ye"')]
+    result = evaluate(
+        tmp_path / "s.json", "scripted:yes", out=tmp_path / "out", answers=answers, notations=["json"]
+    )
+    named = ["suite", "choice:yes|maybe", 'schema:{"enum": ["yes"]}', 'gbnf:root ::= "yes" | "ye"']
+    assert dict(zip(result.columns()["answer"], result.columns()["ok"])) == dict(
+        zip(named, (True, True, False, True))
+    )
+    with pytest.raises(GlyphscopeError, match="cannot continue"):
+        evaluate(tmp_path / "s.json", "scripted:yes", out=tmp_path, answers=[Literal["no"]])
 
 
 def test_the_place_of_the_samples_is_jobs_of_this_machine_or_a_cluster(tmp_path: Path) -> None:

@@ -48,6 +48,30 @@ def small(folder: Path, *more: str | Path) -> list[str | Path]:
     return [suite_file(folder), "--model", SCRIPT, "--constraint", "off", "--out", folder / "out", *more]
 
 
+def test_several_answers_are_arms_and_their_files_are_read(
+    glyphscope: Callable[..., Result], tmp_path: Path
+) -> None:
+    scenarios = [{"id": "a", "prompt": "x", "expect": {"final": {"equals": "yes"}}}]
+    made = {
+        "glyphscope_suite": 1,
+        "name": "s",
+        "about": "",
+        "answer": "choice:yes|no",
+        "scenarios": scenarios,
+    }
+    (tmp_path / "s.json").write_text(json.dumps(made))
+    (tmp_path / "yes.gbnf").write_text('root ::= "yes"')
+    asked = ["s.json", "--model", "scripted:yes", "--constraint", "off", "--out", "out"]
+    glyphscope("run", *asked, "--answer", "suite", "regex:y.*", "yes.gbnf", "--control-texts", "plain")
+    shown = lines(result(tmp_path))
+    assert [sample["ok"] for sample in shown] == [True] * 3
+    assert [sample["arm"].split(".")[2].partition("-")[0] for sample in shown] == ["flat", "regex", "gbnf"]
+    wrong = glyphscope("run", *asked, "--answer", "no.gbnf", code=2)
+    assert "no.gbnf" in wrong.stderr
+    wrong = glyphscope("run", *asked, "--answer", "text:yes", code=2)
+    assert "--answer text:yes" in wrong.stderr and "choice:A|B" in wrong.stderr
+
+
 def result(folder: Path) -> Path:
     (path,) = (folder / "out").iterdir()
     return path

@@ -120,7 +120,12 @@ def request_lines(arm: Any = EMPTY, suite: Any = EMPTY, scenario: Any = EMPTY, *
     made_for = msgspec.convert({"glyphscope_suite": 1, "name": "s", "about": "", **suite}, Suite)
     try:
         request = request_for(
-            Arm(model="m.gguf", **arm), made_for, scenario_of(scenario), REGISTRY, Sampling(seed=7), **more
+            msgspec.convert({"model": "m.gguf", **arm}, Arm),
+            made_for,
+            scenario_of(scenario),
+            REGISTRY,
+            Sampling(seed=7),
+            **more,
         )
     except GlyphscopeError as error:
         yield f"= {error}".replace("\n", " ")

@@ -402,6 +402,36 @@ def test_the_settings_of_a_column_are_edited_in_its_popup_and_sent(make, qtbot):
     assert "As in the playground" in screen.find(f"{SETTINGS} 2").toolTip()
 
 
+@pytest.mark.slow
+@pytest.mark.qt_log_ignore("does not support (raise|grabbing)", extend=True)
+@pytest.mark.parametrize(
+    ("typed", "answer"),
+    [
+        ("call", Answer()),
+        ("choice:yes|no", Answer("choice", "yes\nno")),
+        ("regex:[0-9]+", Answer("regex", "[0-9]+")),
+        ('schema:{"type": "integer"}', Answer("schema", '{"type": "integer"}')),
+        ('gbnf:root ::= "a"', Answer("gbnf", 'root ::= "a"')),
+        ('lark:start: "a"', Answer("lark", 'start: "a"')),
+        ("FOLDER/a.lark", Answer("lark", 'start: "a"\n')),
+        ("schema:FOLDER/a.json", Answer("schema", '{"type": "string"}\n')),
+    ],
+)
+def test_a_column_has_any_kind_of_answer(make, tmp_path, typed, answer):
+    (tmp_path / "a.lark").write_text('start: "a"\n')
+    (tmp_path / "a.json").write_text('{"type": "string"}\n')
+    page, screen = make()
+    page.context.project.set_options(answer=Answer("choice", "never"))
+    screen.press(f"{SETTINGS} 2")
+    screen.write("Answer", typed.replace("FOLDER", str(tmp_path)))
+    screen.choose("Control tokens in texts", "As plain text")
+    screen.part("Settings of a column").root.close()
+    screen.run_all()
+    requests = [column.state.started.request for column in page.comparison.columns]
+    assert [request.answer for request in requests] == [Answer("choice", "never"), answer]
+    assert [request.control_texts for request in requests] == ["tokens", "plain"]
+
+
 @pytest.mark.parametrize(
     ("variants", "names"),
     [

@@ -8,7 +8,7 @@ import threading
 import pytest
 from PySide6.QtCore import QMimeData, QPoint, QRegularExpression, Qt, QUrl
 from PySide6.QtGui import QDesktopServices, QDragEnterEvent, QDropEvent
-from PySide6.QtWidgets import QPushButton, QWidget
+from PySide6.QtWidgets import QLineEdit, QPushButton, QWidget
 
 from evaluating import MODELS, SCENARIOS, SUITE, SUITES, TABLE, EvalScreen, Gated, evaluate_page, good, newest
 from glyphscope.base.errors import ModelError
@@ -171,10 +171,42 @@ def test_an_evaluation_makes_the_samples_it_announced_with_a_report_and_a_table(
 def test_template_variables_are_arms(opened, suite):
     screen = opened()
     screen.set_up(suite, trials=1)
-    screen.write("Template variables", "x=1, x=2; y=a")
+    for value in ("x=1", "x=2; y=a"):
+        screen.write("Template variables", value)
     screen.until("3 arms × 2 scenarios × 1 trial = 6 samples")
     folder = screen.evaluate()
     assert {sample.arm.partition(".vars-")[2] for sample in folder.samples()} == {"", "x-1", "x-2-y-a"}
+
+
+def test_answers_are_arms_that_a_scenario_has_to_allow(opened, tmp_path):
+    final = {"final": {"equals": "yes"}}
+    scenarios = [
+        {"id": "asked", "prompt": "Yes?", "expect": final},
+        {"id": "own", "prompt": "Yes?", "answer": "regex:yes", "expect": final},
+    ]
+    (tmp_path / "mine.json").write_text(
+        json.dumps({**SUITE, "answer": "choice:yes|no", "scenarios": scenarios})
+    )
+    (tmp_path / "yes.lark").write_text('start: "yes"\n')
+    screen = opened(lambda _name, **_options: ScriptedModel("yes"))
+    screen.set_up(tmp_path / "mine.json", trials=1)
+    for value in ("choice:yes|nope", f"{tmp_path / 'yes.lark'}"):
+        screen.write("Answer", value)
+    screen.until("3 arms × 2 scenarios × 1 trial = 6 samples")
+    arms = ("the suite’s answer", "choice yes|nope", 'Lark start: "yes"')
+    assert "\n".join(f"GLYPH · {arm} · no constraint" for arm in arms) in screen
+    assert "mine: in 1 scenario (own), the scenario's own answer is used in every arm." in screen
+    screen.write("Answer", "word:yes")
+    assert "Write call, schema:FILE" in screen.find("Answer", QLineEdit).toolTip()
+    screen.write("Answer", "choice:no|never")
+    screen.until("An arm's answer does not suit this scenario", 'cannot continue with "y"', "mine/asked")
+    assert not screen.can("Evaluate")
+    screen.vary("Answer", "As in the suite", "choice yes|nope")
+    screen.until_can("Evaluate")
+    folder = screen.evaluate()
+    assert [sample.ok for sample in folder.samples()] == [True] * 4
+    records = (folder.record(each.runs[0]) for each in folder.samples() if each.scenario == "own")
+    assert {record.events[0].request.answer.kind for record in records} == {"regex"}, "in every arm"
 
 
 def test_a_served_model_can_be_an_arm_beside_the_open_one(opened, suite):

@@ -16,6 +16,7 @@ import msgspec
 
 from glyphscope.api.bars import progress_bar
 from glyphscope.api.runs import Run, recorded
+from glyphscope.api.tools import AnswerLike, answer_of
 from glyphscope.base.errors import GlyphscopeError, ModelError
 from glyphscope.base.inputs import files_below
 from glyphscope.base.structs import ready
@@ -35,6 +36,7 @@ from glyphscope.events import (
     ArgumentOrder,
     ConstrainFrom,
     ConstraintKind,
+    ControlTexts,
     LoadOptions,
     Shape,
     Strategy,
@@ -52,6 +54,7 @@ class Axes(TypedDict, total=False):
     """
 
     notations: Sequence[ArmNotation]
+    answers: Sequence[AnswerLike | None]
     shapes: Sequence[Shape]
     constraints: Sequence[ConstraintKind]
     strategies: Sequence[Strategy | None]
@@ -61,6 +64,7 @@ class Axes(TypedDict, total=False):
     thinking: Sequence[Thinking]
     reasoning_efforts: Sequence[str]
     template_vars: Sequence[str]
+    control_texts: Sequence[ControlTexts]
     constrain_from: Sequence[ConstrainFrom]
     orders: Sequence[ArgumentOrder | None]
     levels: Sequence[str]
@@ -167,6 +171,7 @@ def evaluate(
     place = read_place(on) if on else SamplesPlace(axes.get("jobs", 1))
     axes["jobs"] = place.jobs
     given = {"suites": _texts(suites), "models": _texts(models), "orders": (None,), **axes}
+    given["answers"] = [None if each is None else answer_of(each) for each in axes.get("answers", (None,))]
     try:
         matrix = msgspec.convert(given, ready(Matrix))
     except msgspec.ValidationError as error:

@@ -147,6 +147,10 @@ def _several_option(field: Field) -> Any:
         names = [_choice_name(choice) for choice in field.setting.choices]
         kind: Any = StrEnum(field.name, names)  # type: ignore[misc]
         return Annotated[list[kind] | None, typer.Option(help=setting_help(field))]
+    if field.kind is Answer:
+        return Annotated[
+            list[str] | None, typer.Option(help=setting_help(field), metavar=f"suite|{ANSWER_METAVAR}…")
+        ]
     metavar = "N…" if field.kind is int else "NAME…"
     return Annotated[list[field.kind] | None, typer.Option(help=setting_help(field), metavar=metavar)]  # type: ignore[name-defined]
 
@@ -154,8 +158,12 @@ def _several_option(field: Field) -> Any:
 def _several(varied: dict[str, Field], given: dict[str, Any]) -> Iterator[tuple[str, tuple[Any, ...]]]:
     for key, field in varied.items():
         names = {_choice_name(choice): choice.value for choice in field.setting.choices}
+        read = read_answer if field.kind is Answer else lambda value: value
         if given[key]:
-            yield field.name, tuple(names.get(str(value), value) for value in given[key])
+            yield (
+                field.name,
+                tuple(names[str(each)] if str(each) in names else read(each) for each in given[key]),
+            )
 
 
 def setting_help(field: Field) -> str:

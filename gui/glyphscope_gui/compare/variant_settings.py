@@ -9,17 +9,8 @@ from collections.abc import Sequence
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QComboBox, QSizePolicy, QWidget
 
-from glyphscope.base.errors import GlyphscopeError
 from glyphscope.evals.running.requests import changed_request
-from glyphscope.events import (
-    Answer,
-    Field,
-    RunRequest,
-    described_answer,
-    pairs_line,
-    read_pairs_line,
-    settings_of,
-)
+from glyphscope.events import Field, RunRequest, pairs_line, read_pairs_line, settings_of
 from glyphscope_gui.compare.variants import PICKED, Variant, changes_of, value_of
 from glyphscope_gui.run_settings.popup import SettingsPopup
 from glyphscope_gui.run_settings.sampling_settings import SamplingForm, sampling_fields
@@ -27,7 +18,7 @@ from glyphscope_gui.shared.fields import choice_box
 from glyphscope_gui.shared.labels import PlainLabel, push_button
 from glyphscope_gui.shared.language import in_language, tr
 from glyphscope_gui.shared.layouts import grid_layout, hbox
-from glyphscope_gui.shared.run_words import Choices, model_name
+from glyphscope_gui.shared.run_words import Choices, model_name, typed_answer
 from glyphscope_gui.shared.settings_grid import (
     ChoiceSetting,
     FormRow,
@@ -113,14 +104,6 @@ class VariantPicker(QWidget):
             self.chosen.emit(variant)
 
 
-def _read_answer(text: str) -> Answer:
-    """The answer that a text describes. Raises ValueError."""
-    try:
-        return described_answer(text, str)
-    except GlyphscopeError as error:
-        raise ValueError(error.words) from None
-
-
 class VariantSettings(SettingsPopup):
     """A popup. `changed` carries the name and value of a setting that the user changed."""
 
@@ -163,9 +146,10 @@ class VariantSettings(SettingsPopup):
                 TextSetting(read_pairs_line, pairs_line, tr("NAME=VALUE; NAME=VALUE")),
                 tr("Variables of the chat template; the Template page lists them"),
             ),
+            "control_texts": setting_row(settings_of(RunRequest)["control_texts"]),
             "answer": FormRow(
                 tr("Answer"),
-                LinesSetting(_read_answer, lambda answer: answer.description),
+                LinesSetting(typed_answer, lambda answer: answer.description),
                 tr("call, or another answer: choice:yes|no, regex:PATTERN, schema:{…}, gbnf:…, lark:…"),
             ),
             "system_prompt": FormRow(
@@ -181,7 +165,7 @@ class VariantSettings(SettingsPopup):
             field.edited.connect(lambda value, name=name: self.changed.emit(name, value))
         self.form, grid = SamplingForm(rows), SettingsGrid(2)
         for title, field, tip in prompts.values():
-            grid.add(title, field, tip, wide=isinstance(field, LinesSetting | TextSetting))
+            grid.add(title, field, tip, wide=isinstance(field, LinesSetting))
         self.column.setSpacing(10)
         self.column.addLayout(hbox((self.title, 1), self.reset_button))
         self.column.addWidget(self.form)

@@ -29,8 +29,8 @@ PICKED = ("notation", "shape", "constraint", "strategy", "constrain_from")
 """The settings in the pickers of a column, in that order."""
 _SAMPLING = tuple(settings_of(Sampling))
 CHANGEABLE = (
-    "model", *_SAMPLING, "max_tokens", "stop", "thinking", "reasoning_effort", "template_vars", "answer",
-    "system_prompt", "prompt",
+    "model", *_SAMPLING, "max_tokens", "stop", "thinking", "reasoning_effort", "template_vars",
+    "control_texts", "answer", "system_prompt", "prompt",
 )  # fmt: skip
 """The settings that are the playground's until a column changes them, in the order of their words."""
 

@@ -5,6 +5,7 @@ and judge; questions, repetitions, cost and the start on the right.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -13,12 +14,14 @@ from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QCheckBox, QComboBox, QHBoxLayout, QSizePolicy, QSpinBox, QWidget
 
 from glyphscope.base.errors import GlyphscopeError
+from glyphscope.base.shorten import excerpt
 from glyphscope.base.visible import visible
-from glyphscope.evals.matrix.arms import OFFERED, values_of
+from glyphscope.evals.matrix.arms import OFFERED, axis_of, values_of
 from glyphscope.evals.matrix.plan import Matrix
 from glyphscope.evals.matrix.questions import QUESTIONS
 from glyphscope.evals.running.place import MAX_JOBS, SamplesPlace, read_place
 from glyphscope.evals.suites.imported import endings
+from glyphscope.events import Answer, read_pairs_line
 from glyphscope_gui.evaluate.setup_lists import MARGINS, ScenarioPicker, TickList, TicksModel
 from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.fields import field_label
@@ -36,12 +39,14 @@ from glyphscope_gui.shared.layouts import (
 )
 from glyphscope_gui.shared.plain_table import PlainList
 from glyphscope_gui.shared.plain_text import plain_tip
-from glyphscope_gui.shared.run_words import model_name
+from glyphscope_gui.shared.run_words import model_name, typed_answer, value_words
 from glyphscope_gui.shared.settings_grid import StructForm, mark_refused, translated
 from glyphscope_gui.shared.text_edits import LineEdit
 from glyphscope_gui.theme import theme
 from glyphscope_gui.theme.sizes import GAP, PAD, is_crowded
 
+MAX_VALUE = 16
+"""Characters of a typed value beside its box."""
 SIDE_BY_SIDE = 860
 """Pixels of width of the window, at the usual text size, from which the columns are side by side."""
 
@@ -61,49 +66,73 @@ class EvalAxes(QWidget):
         super().__init__(parent)
         named(self, "evalArms", tr("Settings varied between arms"))
         self._boxes: dict[str, list[tuple[Any, QCheckBox]]] = {}
+        self._flows: dict[str, tuple[Flow, LineEdit | None]] = {}
         grid = grid_layout(self, spacing=(14, 11), stretch=1)
         for row, (axis, field) in enumerate(OFFERED.items()):
             name, title = values_of(axis), in_language(field.setting.title)
             label = PlainLabel(title, self, role="muted", toolTip=in_language(field.setting.about))
             flow = Flow(self, gap=16, line_gap=7)
-            self._boxes[name] = []
-            for value, words, hint in translated(field.setting.choices):
-                box = named(QCheckBox(words, flow), f"{name}-{value}", visible(f"{title}: {words}"))
-                named(box, tip=plain_tip(hint), description=visible(hint, lines=True))
-                box.clicked.connect(lambda _on=False: self.changed.emit())
-                flow.add(box)
-                self._boxes[name].append((value, box))
-            if field.setting.key == "template_var":
-                self.variables = named(LineEdit(), "evalVariables", visible(title))
-                self.variables.setPlaceholderText("NAME=VALUE, NAME=VALUE")
-                tip = tr("Each value is an arm, separated by commas; an arm has several with ; between them")
-                named(self.variables, tip=tip, description=tip)
-                self.variables.textEdited.connect(lambda _text: self.changed.emit())
-                flow.add(self.variables)
+            self._boxes[name], self._flows[name] = [], (flow, None)
+            for choice in translated(field.setting.choices):
+                self._add_box(axis, *choice)
+            if typed := axis_of(axis).typed:
+                line = named(LineEdit(), f"{name}-typed", visible(title))
+                line.setPlaceholderText(typed)
+                tip = tr("Enter adds the value, as on the command line; each is an arm")
+                named(line, tip=tip, description=tip)
+                line.editingFinished.connect(partial(self._add_typed, axis, line))
+                flow.add(line)
+                self._flows[name] = flow, line
             grid.addWidget(label, row, 0, Qt.AlignmentFlag.AlignTop)
             grid.addWidget(flow, row, 1)
         grid.setRowStretch(len(OFFERED), 1)
 
-    def box(self, axis: str, value: Any) -> QCheckBox:
-        return next(box for other, box in self._boxes[axis] if other == value)
-
     def values(self) -> dict[str, tuple[Any, ...]]:
         """Return the ticked values, by member of Matrix."""
-        values = {
+        return {
             name: tuple(value for value, box in boxes if box.isChecked())
             for name, boxes in self._boxes.items()
         }
-        values["template_vars"] += tuple(filter(None, map(str.strip, self.variables.text().split(","))))
-        return values
 
     def show_values(self, values: dict[str, tuple[Any, ...]]) -> None:
         """Tick exactly these values, without a signal; axes that are not named stay unchanged."""
-        if "template_vars" in values:
-            self.variables.setText(", ".join(filter(None, values["template_vars"])))
-        for name, boxes in self._boxes.items():
-            for value, box in boxes:
-                if name in values:
-                    box.setChecked(value in values[name])
+        for axis in OFFERED:
+            if (ticked := values.get(values_of(axis))) is not None:
+                self._show_ticked(axis, ticked)
+
+    def _show_ticked(self, axis: str, ticked: Sequence[Any]) -> None:
+        boxes = self._boxes[values_of(axis)]
+        for value in ticked:
+            if not any(value == other for other, _ in boxes):
+                self._add_box(axis, value, excerpt(value_words(axis, value), MAX_VALUE), str(value))
+        for value, box in boxes:
+            box.setChecked(value in ticked)
+
+    def _add_box(self, axis: str, value: Any, words: str, hint: str) -> None:
+        name, title = values_of(axis), in_language(OFFERED[axis].setting.title)
+        flow, line = self._flows[name]
+        box = named(QCheckBox(words, flow), f"{name}-{value}", visible(f"{title}: {words}"))
+        named(box, tip=plain_tip(hint), description=visible(hint, lines=True))
+        box.clicked.connect(lambda _on=False: self.changed.emit())
+        flow.add(box, line)
+        box.setVisible(True)
+        self._boxes[name].append((value, box))
+
+    def _add_typed(self, axis: str, line: LineEdit) -> None:
+        """Tick the typed value, with a box for a new one, and leave the others ticked."""
+        text = line.text().strip()
+        try:
+            value = typed_answer(text) if OFFERED[axis].kind is Answer and text else text
+            if isinstance(value, str):
+                read_pairs_line(value)
+        except ValueError as error:
+            mark_refused(line, str(error))
+            return
+        mark_refused(line, "")
+        if text:
+            line.clear()
+            self._show_ticked(axis, (*self.values()[values_of(axis)], value))
+            self.changed.emit()
 
 
 class JudgeChoice(QWidget):

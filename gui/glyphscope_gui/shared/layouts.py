@@ -241,9 +241,9 @@ class Flow(FollowsSize, QWidget):
         self._gap, self._line_gap = gap, line_gap
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
 
-    def add(self, widget: QWidget) -> None:
+    def add(self, widget: QWidget, before: QWidget | None = None) -> None:
         widget.setParent(self)
-        self._items.append(widget)
+        self._items.insert(len(self._items) if before is None else self._items.index(before), widget)
         self._fit()
 
     def _fit(self) -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Any, TypeAlias
 
 from glyphscope.base import model_names
+from glyphscope.base.errors import GlyphscopeError
+from glyphscope.base.inputs import read_file, utf8_text
 from glyphscope.base.model_names import ModelName as ModelName
 from glyphscope.base.model_names import place_name
 from glyphscope.base.shorten import excerpt
@@ -17,12 +19,14 @@ from glyphscope.evals.matrix.arms import AXES
 from glyphscope.events import (
     ANSWER_CHOICES,
     Alternative,
+    Answer,
     ModelInfo,
     PromptRendered,
     RunRequest,
     Sampling,
     TokenStep,
     choices,
+    described_answer,
     pairs_line,
     settings_of,
 )
@@ -68,6 +72,24 @@ def value_words(name: str, value: Any) -> str:
             return tr("endpoint’s constraint")
     field = _FIELDS[name]
     return in_language(field.words(value), value=" ".join(text_lines(value)) if field.is_list else value)
+
+
+def typed_answer(text: str) -> Answer:
+    """The answer that a text describes: `choice:yes|no`, or a schema or grammar, which can also be a file's path.
+
+    Raises ValueError with the problem in words.
+    """
+    try:
+        return described_answer(text, _text_or_file)
+    except GlyphscopeError as error:
+        raise ValueError(error.words) from None
+
+
+def _text_or_file(text: str) -> str:
+    path = Path(text)
+    if "\n" in text or path.suffix not in (".json", ".gbnf", ".lark"):
+        return text
+    return utf8_text(read_file(path), str(path), hint=tr("Give a text file in UTF-8."))
 
 
 def sampling_words(sampling: Sampling, *, short: bool = False) -> str:

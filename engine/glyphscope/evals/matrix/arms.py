@@ -7,6 +7,7 @@ an arm's id, its columns in tables, and its words in reports and in the window.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
@@ -19,10 +20,12 @@ from glyphscope.base.errors import GlyphscopeError
 from glyphscope.evals.matrix.profiles import profiles
 from glyphscope.events import (
     AUTO,
+    Answer,
     ArgumentOrder,
     Choice,
     ConstrainFrom,
     ConstraintKind,
+    ControlTexts,
     Field,
     RunRequest,
     Setting,
@@ -46,7 +49,8 @@ class Axis(Setting, frozen=True):
     `values` is the member of `Matrix` with its values, by default its name with an s. `part` is its part of an arm's
     id: in every id if it `names` the arm, otherwise only for another value than the default. `baseline` are its values
     in the order that decides which of two arms is compared with the other; numbers are in their own order. `subjects`
-    are the words of single values at the beginning of a sentence.
+    are the words of single values at the beginning of a sentence. `typed` is an example of a value that is not among
+    the choices, for an axis that has such values.
     """
 
     values: str = ""
@@ -54,6 +58,7 @@ class Axis(Setting, frozen=True):
     names: bool = False
     baseline: tuple[Any, ...] = ()
     subjects: Mapping[Any, str] = MappingProxyType({})
+    typed: str = ""
 
 
 def request_axis(name: str, *before: Choice, usual: str = "", **facts: Any) -> Axis:
@@ -72,8 +77,8 @@ class Arm(msgspec.Struct, frozen=True, kw_only=True):
     """One column of the matrix. `strategy` None is each suite's own; `repair` is the number of repair attempts.
 
     `preset` names the prompt; `model` is the name that the user gave, as in `--model`. `order` is the schema's if a
-    result does not contain it: early results have no other. A field that is also one of `RunRequest` becomes that
-    member of a run's request.
+    result does not contain it: early results have no other. `answer` None is each suite's own; a scenario's own
+    replaces the arm's. A field that is also one of `RunRequest` becomes that member of a run's request.
     """
 
     model: Annotated[str, Axis("Model", "The evaluated model", names=True)]
@@ -81,6 +86,11 @@ class Arm(msgspec.Struct, frozen=True, kw_only=True):
         "notation", names=True, baseline=("json", "native", "glyph"),
         subjects={"glyph": "GLYPH", "json": "JSON", "native": "the model's own notation"},
     )] = "glyph"  # fmt: skip
+    answer: Annotated[Answer | None, request_axis(
+        "answer", Choice(None, "As in the suite", "The answer that each suite defines", "the suite’s answer", "suite"),
+        usual="each suite’s own", part="{value}", baseline=(None,), subjects={None: "each suite's own answer"},
+        typed="choice:yes|no",
+    )] = None  # fmt: skip
     shape: Annotated[Shape, request_axis("shape", names=True)] = "flat"
     constraint: Annotated[ConstraintKind, request_axis(
         "constraint", names=True, usual="mask; of the starter suite alone: off mask", baseline=("off", "gbnf", "mask"),
@@ -122,8 +132,11 @@ class Arm(msgspec.Struct, frozen=True, kw_only=True):
     template_vars: Annotated[str, Axis(
         "Template variables", "Variables of the chat template as NAME=VALUE, several with ; between them",
         key="template_var", choices=(Choice("", "None", "No variable is set", "no variables", "none"),),
-        values="template_vars", part="vars-{value}", words="{value}",
+        values="template_vars", part="vars-{value}", words="{value}", typed="NAME=VALUE; NAME=VALUE",
     )] = ""  # fmt: skip
+    control_texts: Annotated[ControlTexts, request_axis(
+        "control_texts", values="control_texts", part="control-{value}", baseline=("tokens", "plain"),
+    )] = "tokens"  # fmt: skip
     constrain_from: Annotated[ConstrainFrom, request_axis(
         "constrain_from", values="constrain_from", part="from-{value}", baseline=("start", "reasoning", "call"),
         subjects={
@@ -218,7 +231,9 @@ def _id(arm: Arm) -> str:
 
 
 def _option(field: Field, value: Any) -> str:
-    """The value as it is written on the command line."""
+    """The value as it is written on the command line; of an answer, its kind and its text's SHA-256, cut."""
+    if isinstance(value, Answer):
+        return value.kind + (f"-{hashlib.sha256(value.text.encode()).hexdigest()[:8]}" if value.text else "")
     return next(
         (each.option for each in field.setting.choices if each.value == value and each.option), str(value)
     )

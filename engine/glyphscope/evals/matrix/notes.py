@@ -44,6 +44,23 @@ def in_different_shapes(
     return tuple(arms), (f"{where}, {why}. There, these arms are equal: {pairs}.",)
 
 
+def own_answers(suites: Sequence[Suite]) -> Iterator[str]:
+    """For each suite, its scenarios with their own answers. Raises GlyphscopeError if all scenarios have one."""
+    own = {suite.name: [each.id for each in suite.scenarios if each.answer is not None] for suite in suites}
+    if sum(map(len, own.values())) == sum(len(suite.scenarios) for suite in suites) > 0:
+        raise GlyphscopeError(
+            "Every scenario has its own answer, which is used in every arm.",
+            where=", ".join(own),
+            hint="Leave the answer to the suite, or remove the scenarios' answers.",
+        )
+    for name, ids in own.items():
+        if ids:
+            yield (
+                f"{name}: in {pluralize(len(ids), 'scenario')} ({and_more(ids, _NAMED)}), the scenario's own answer is "
+                "used in every arm."
+            )
+
+
 def not_offered(suites: Sequence[Suite]) -> Iterator[str]:
     """For each suite, its tools of which no call can be written."""
     for suite in suites:

@@ -18,13 +18,15 @@ from typing import Annotated, Any, overload
 import msgspec
 
 from glyphscope.base.errors import GlyphscopeError
+from glyphscope.base.pointer import to_pointer
 from glyphscope.base.structs import ready
 from glyphscope.evals.matrix.arms import AXES, Arm, first_value, values_of, variables_of
-from glyphscope.evals.matrix.notes import in_different_shapes
+from glyphscope.evals.matrix.notes import in_different_shapes, own_answers
 from glyphscope.evals.matrix.profiles import profile
 from glyphscope.evals.suites.reading import encode_suite, load_suite
+from glyphscope.evals.suites.rules import answer_problem, unsuitable
 from glyphscope.evals.suites.suite import Scenario, Suite, SuiteUsed, answer_of
-from glyphscope.events import Setting, default_order
+from glyphscope.events import Answer, Setting, default_order
 from glyphscope.events.load_options import MAX_SEQUENCES
 from glyphscope.models.opening import SCRIPTED
 from glyphscope.models.remote import is_address
@@ -47,7 +49,7 @@ _Axes: Any = msgspec.defstruct("_Axes", _axis_members(), module=__name__, frozen
 
 class Matrix(_Axes, frozen=True, kw_only=True):  # type: ignore[misc, call-arg]
     """The varied settings, one member per axis; the arms are all combinations. The axes are the fields of `Arm`; here,
-    `strategies` None is each suite's own, `orders` None the default under the arm's constraint.
+    `strategies` and `answers` None are each suite's own, `orders` None the default under the arm's constraint.
 
     `jobs` samples are made at once, each by a separate model. `savings` is the share of aborted runs that are
     continued, to measure what stopping saved. `scenarios` are patterns of ids (`*` for any), `levels` the requested
@@ -291,6 +293,9 @@ def plan_of(matrix: Matrix) -> Plan:
         profile(each)
     for each in matrix.template_vars:
         variables_of(each)
+    for answer in filter(None, matrix.answers):
+        if wrong := answer_problem(answer):
+            raise GlyphscopeError(wrong, where=str(answer))
     if matrix.sequences > 1:
         for name in matrix.models:
             require_sequences(name)
@@ -298,7 +303,11 @@ def plan_of(matrix: Matrix) -> Plan:
     names = [loaded.suite.name for loaded in suites]
     if len(set(names)) < len(names):
         raise GlyphscopeError("Two suites have the same name.", where=", ".join(names), hint="Rename one.")
+    for answer in filter(None, matrix.answers):
+        _require_suitable(answer, suites)
     arms, notes = in_different_shapes(tuple(dict.fromkeys(_arms(matrix))), [each.suite for each in suites])
+    if any(matrix.answers):
+        notes = (*notes, *own_answers([each.suite for each in suites]))
     plan = Plan(matrix, suites, arms, notes=notes)
     if len({arm.id for arm in plan.arms}) < len(plan.arms):
         raise GlyphscopeError(
@@ -317,6 +326,20 @@ def plan_of(matrix: Matrix) -> Plan:
             hint="Take fewer arms or trials.",
         )
     return plan
+
+
+def _require_suitable(answer: Answer, suites: Sequence[LoadedSuite]) -> None:
+    """Raises GlyphscopeError for a scenario without its own answer whose expectations exclude this one."""
+    for suite in (loaded.suite for loaded in suites):
+        for index, scenario in enumerate(suite.scenarios):
+            if scenario.answer is not None:
+                continue
+            for at, reason in unsuitable(scenario, answer, ("scenarios", index)):
+                raise GlyphscopeError(
+                    f"An arm's answer does not suit this scenario. {reason}",
+                    where=f"{suite.name}/{scenario.id}, {to_pointer(at[2:])}",
+                    hint="Select other scenarios, or leave the answer to the suite.",
+                )
 
 
 def require_sequences(model: str) -> None:
@@ -369,6 +392,10 @@ def _arms(matrix: Matrix) -> Iterator[Arm]:
     axes = {name: getattr(matrix, values_of(name)) for name in AXES}
     for values in product(*axes.values()):
         members: dict[str, Any] = dict(zip(axes, values))
+        once = "strategy", "shape"  # only calls have several
+        answer = members["answer"]
+        if answer is not None and not answer.is_call and any(members[name] != axes[name][0] for name in once):
+            continue
         if members["notation"] == "native":
             members["shape"] = "flat"  # the model's own form has one shape: not the same arm three times
         usual = default_order(members["constraint"])

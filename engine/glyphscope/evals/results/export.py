@@ -107,5 +107,7 @@ def _row(sample: Sample, arm: Arm | None) -> list[Any]:
     }
     if arm is not None and arm.strategy is None:
         special["strategy"] = "suite"
+    if arm is not None:
+        special["answer"] = "suite" if arm.answer is None else arm.answer.description
     row = [special[name] if name in special else getattr(sample, name) for name in COLUMNS]
     return [each.encode("utf-8", "replace").decode() if isinstance(each, str) else each for each in row]

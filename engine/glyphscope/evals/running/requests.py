@@ -57,7 +57,7 @@ def request_for(
     members = _merged(_merged(_of_arm(arm, suite), suite.request), scenario.request)
     if scenario.answers:
         members = _merged(members, {"router": {"answers": list(scenario.answers)}})
-    members["answer"] = answer_of(suite, scenario)
+    members["answer"] = answer_of(suite, scenario, arm.answer)
     if not members["answer"].is_call:
         members["strategy"] = "direct"
     executed = members["strategy"] == "loop" or bool(members.get("dispatch"))

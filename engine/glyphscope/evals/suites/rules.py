@@ -132,8 +132,8 @@ def scenario_problems(
         if own is not None:
             yield (*path, "answer"), wrong
         answer = CALL
-    elif not answer.is_call:
-        yield from _of_calls(scenario, answer, path)
+    else:
+        yield from unsuitable(scenario, answer, path)
     yield from name_problems(scenario.id, (*path, "id"))
     if not scenario.prompt.strip():
         yield (*path, "prompt"), "A scenario asks something: the prompt is empty."
@@ -144,15 +144,24 @@ def scenario_problems(
             yield from _scripted(result, tools, (*path, "script", index))
     if len(scenario.turns) > MAX_TURNS:
         yield (*path, "turns"), f"There are {len(scenario.turns)} turns; at most {MAX_TURNS} are allowed."
-    yield from _expected(scenario.expect, scenario, tools, answer, (*path, "expect"))
+    yield from _expected(scenario.expect, scenario, tools, (*path, "expect"))
     for index, turn in enumerate(scenario.turns):
         if not turn.prompt.strip():
             yield (*path, "turns", index, "prompt"), "A turn asks something: the prompt is empty."
-        yield from _expected(turn.expect, scenario, tools, answer, (*path, "turns", index, "expect"))
+        yield from _expected(turn.expect, scenario, tools, (*path, "turns", index, "expect"))
 
 
-def _of_calls(scenario: Scenario, answer: Answer, path: Path) -> Iterator[Found]:
-    """The members of a scenario that only calls can have, though its answer is another one."""
+def unsuitable(scenario: Scenario, answer: Answer, path: Path) -> Iterator[Found]:
+    """The members of a scenario that only other answers could satisfy: rules for calls, if the answer is not a call,
+    and a right answer that it cannot be.
+    """
+    turns = ((*path, "turns", index, "expect") for index in range(len(scenario.turns)))
+    expected = list(zip(((*path, "expect"), *turns), expectations(scenario), strict=True))
+    for at, expect in expected:
+        if expect.final is not None:
+            yield from _right_answer(expect.final, answer, (*at, "final"))
+    if answer.is_call:
+        return
     why = f"The answer is not a call ({answer}), so there is nothing that this could be about."
     strategy = scenario.request.get("strategy", "direct")
     if strategy != "direct":
@@ -160,8 +169,7 @@ def _of_calls(scenario: Scenario, answer: Answer, path: Path) -> Iterator[Found]
     for name in ("script", "demo"):
         if getattr(scenario, name):
             yield (*path, name), why
-    turns = ((*path, "turns", index, "expect") for index in range(len(scenario.turns)))
-    for at, expect in zip(((*path, "expect"), *turns), expectations(scenario), strict=True):
+    for at, expect in expected:
         for name in ("calls", "ordered", "extra_calls", "forbidden", "choice", "workspace"):
             if getattr(expect, name):
                 yield (*at, name), why
@@ -257,7 +265,7 @@ def _scripted(result: ScriptedResult, tools: KnownTools, path: Path) -> Iterator
 
 
 def _expected(
-    expect: Expectation, scenario: Scenario, tools: KnownTools | None, answer: Answer, path: Path
+    expect: Expectation, scenario: Scenario, tools: KnownTools | None, path: Path
 ) -> Iterator[Found]:
     for index, call in enumerate(expect.calls):
         at = (*path, "calls", index)
@@ -275,7 +283,7 @@ def _expected(
             'After a question without an answer there is no call. Give "answers", or no calls.',
         )
     if expect.final is not None:
-        yield from _final(expect.final, answer, (*path, "final"))
+        yield from _final(expect.final, (*path, "final"))
     if expect.workspace is not None:
         if not scenario.demo:
             yield (*path, "workspace"), 'There is no workspace without the demo tools: "demo" is true.'
@@ -355,7 +363,7 @@ def _arguments(call: ExpectedCall, tool: str, tools: KnownTools, path: Path) -> 
         yield (*path, member, *steps_of(wrong[0])), wrong[1]
 
 
-def _final(final: FinalText, answer: Answer, path: Path) -> Iterator[Found]:
+def _final(final: FinalText, path: Path) -> Iterator[Found]:
     if final == FinalText(folded=final.folded, unordered=final.unordered):
         members = "equals, any_of, schema, contains, pattern and least_characters"
         yield path, f"It says nothing about the answer. There are {members}."
@@ -364,9 +372,12 @@ def _final(final: FinalText, answer: Answer, path: Path) -> Iterator[Found]:
     if final.least_characters < 0:
         yield (*path, "least_characters"), "It is at least 0."
     if final.schema is not None:
-        if answer.kind != "schema":
-            yield (*path, "schema"), "Only an answer of a schema has a value, which a schema could describe."
         yield from _schema(final.schema, (*path, "schema"))
+
+
+def _right_answer(final: FinalText, answer: Answer, path: Path) -> Iterator[Found]:
+    if final.schema is not None and answer.kind != "schema":
+        yield (*path, "schema"), "Only an answer of a schema has a value, which a schema could describe."
     given = [] if final.equals is msgspec.UNSET else [((*path, "equals"), final.equals)]
     given += [((*path, "any_of", index), value) for index, value in enumerate(final.any_of)]
     for at, value in given:

@@ -197,7 +197,8 @@ class SizeRow(_Part, frozen=True, kw_only=True):
 class Suite(_Part, frozen=True, kw_only=True):
     """A suite. `registry` is a bundled registry's name, a path beside the file, or a document.
 
-    `answer` is what the answers must be: calls, unless it is given, as the command line writes it or as an object.
+    `answer` is what the answers must be: calls, unless it is given, as the command line writes it or as an object. An
+    arm's own answer replaces it.
     `strategy` is the one its scenarios are made for; an arm's own strategy replaces it. `request` has members of the
     request for all scenarios, like a scenario's for one. `judge` names the model for rubrics, unless the evaluation
     names another. `sources` are the texts of the Python files that the scenarios name, filled in when a suite is read
@@ -219,9 +220,9 @@ class Suite(_Part, frozen=True, kw_only=True):
     sources: dict[str, str] = {}
 
 
-def answer_of(suite: Suite, scenario: Scenario) -> Answer:
-    """The scenario's answer, its own or that of the suite."""
-    return scenario.answer or suite.answer or CALL
+def answer_of(suite: Suite, scenario: Scenario, of_arm: Answer | None = None) -> Answer:
+    """The scenario's answer: its own, or else the arm's, or else the suite's."""
+    return scenario.answer or of_arm or suite.answer or CALL
 
 
 def expectations(scenario: Scenario) -> tuple[Expectation, ...]:
