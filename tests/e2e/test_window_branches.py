@@ -82,7 +82,7 @@ def test_a_masked_alternative_can_be_allowed_with_its_reason_and_cost_shown(qtbo
     )
     qtbot.waitUntil(panel.cost.isVisible)
     cost, steps = panel.cost_words, (first.tokens[token].step, branch.tokens[token].step)
-    assert "✕ With the whole registry: CONSTRAINT_MIN" in cost
+    assert "✕ With all constraints: CONSTRAINT_MIN" in cost
     assert f"allowed {steps[0].allowed} tokens before and {steps[1].allowed} tokens after" in cost
     assert f"{percent(steps[0].feasible)} and {percent(steps[1].feasible)}" in cost
     own = sum(each.step.origin == "model" for each in branch.tokens)

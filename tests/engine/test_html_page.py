@@ -471,11 +471,11 @@ def test_a_call_that_is_valid_only_with_a_relaxed_schema_is_not_shown_as_valid()
     run = RecordedRun(events_of("runs/search-relaxed.jsonl"))
     data = run_data(run, run_state(run.events))
     assert data["status"] == "impossible" and data["words"].endswith("with the schema relaxed")
-    assert "With the whole registry: CONSTRAINT_MIN at character" in data["hint"]
+    assert "With all constraints: CONSTRAINT_MIN at character" in data["hint"]
     valid = _with_request(run.events, relaxed=(Relaxed("search", "/properties/query/maxLength"),))
     search = _with_request(events_of("runs/search-mask.jsonl"), relaxed=valid[0].request.relaxed)
     data = run_data(RecordedRun(search), run_state(search))
-    assert data["status"] == "open" and data["hint"] == "The whole registry accepts the new call anyway."
+    assert data["status"] == "open" and data["hint"] == "With all constraints, the new text is valid anyway."
 
 
 def _with_request(events, **changes):

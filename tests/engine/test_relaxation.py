@@ -1,6 +1,7 @@
 """One constraint relaxed: the right one and nothing else, checked by a branch, and reported with its cost."""
 
 import copy
+import json
 from dataclasses import replace
 
 import msgspec
@@ -11,6 +12,7 @@ from cli_command import command
 from glyphscope.base.errors import PromptError, RegistryError
 from glyphscope.events import (
     Aborted,
+    Answer,
     CallReady,
     PromptRendered,
     Relaxed,
@@ -26,7 +28,7 @@ from glyphscope.grammar import compile_grammar
 from glyphscope.grammar.gbnf import load_gbnf
 from glyphscope.models import ScriptedModel
 from glyphscope.notation import write_call
-from glyphscope.registry import default_registry, parse_document
+from glyphscope.registry import ToolRegistry, default_registry, parse_document
 from glyphscope.runs import branch_request, enforced_registry, relaxed, run_state
 from glyphscope.runs.strategies import answer_validator, continue_aborted, run
 from glyphscope.store import encode_record
@@ -355,7 +357,7 @@ def test_the_command_relaxes_a_constraint_and_prints_the_cost(tmp_path):
     common = ["branch", str(record), "--at", "0", "--delete", "--model", script]
     done = command(*common, "--relax", "search:/properties/max_results/maximum", "--record", out)
     assert done.exit_code == 0, done.output
-    assert "With the whole registry: CONSTRAINT_MAX" in done.output
+    assert "With all constraints: CONSTRAINT_MAX" in done.output
     assert "max_results changed from 10 to 500." in done.output
     assert decode_event(out.read_text().splitlines()[1]).request.relaxed == (Relaxed(*MAXIMUM),)
     for wrong, words in (
@@ -378,3 +380,36 @@ def test_an_unknown_cost_is_described_as_unknown(before, after, words):
     events = made()
     cost = relaxation_cost(events, branched(events, 5, MORE, relax=MAXIMUM))
     assert any(words in line for line in cost_words(replace(cost, before=before, after=after)))
+
+
+@pytest.mark.parametrize(
+    "answer", [Answer("choice", "a\nb"), Answer("regex", "a"), Answer("lark", 'start: "a"')]
+)
+def test_only_a_schema_has_keywords_to_relax(answer):
+    request = RunRequest(prompt="", registry=ToolRegistry().to_document(), answer=answer, constraint="off")
+    events = list(run(request, ScriptedModel("a")))
+    with pytest.raises(RegistryError, match=f"Only a schema has keywords .* is a {answer.kind}"):
+        branch_request(events, 1, relax=("schema", "/properties/age/minimum"))
+
+
+@pytest.mark.parametrize(
+    ("schema", "texts", "words"),
+    [
+        ({"type": "integer", "maximum": 9}, ("7", "70"), ["the value changed from 7 to 70."]),
+        (
+            {"type": "object", "properties": {"n": {"maximum": 9}}},
+            ('{"n":7}', '{"n":70}'),
+            ["n changed from 7 to 70."],
+        ),
+    ],
+)
+def test_the_cost_of_relaxing_an_answers_schema_compares_its_values(schema, texts, words):
+    request = RunRequest(
+        prompt="", registry=ToolRegistry().to_document(), answer=Answer("schema", json.dumps(schema)), notation="json",
+        constraint="off", stop_on="never",
+    )  # fmt: skip
+    first = list(run(request, ScriptedModel(texts[0])))
+    pointer = "/maximum" if "maximum" in schema else "/properties/n/maximum"
+    branch = branch_request(first, 0, text=texts[1], relax=("schema", pointer))
+    found = cost_words(relaxation_cost(first, list(run(branch, ScriptedModel("")))))
+    assert found[-1:] == words and any("With all constraints: CONSTRAINT_MAX" in line for line in found)

@@ -110,6 +110,28 @@ def test_texts_of_control_tokens_can_be_encoded_as_text(strategy):
     assert said == [{"control_texts": "plain"}]
 
 
+OF_CALLS = ("Tool choice", "Calls per answer", "Execute the call", "Approval rules")
+OF_VALUES = ("Order of arguments", "Extract a call from surrounding text")
+
+
+@pytest.mark.parametrize(
+    ("answer", "disabled"),
+    [
+        (Answer(), ()),
+        (Answer("schema", "{}"), OF_CALLS),
+        *((Answer(kind, "a"), (*OF_CALLS, *OF_VALUES)) for kind in ("regex", "choice", "gbnf", "lark")),
+    ],
+)
+def test_settings_without_an_effect_on_the_answer_are_disabled_with_the_reason(strategy, answer, disabled):
+    _panel, screen, said = strategy(answer=answer, dispatch=answer.is_call)
+    assert [name for name in (*OF_CALLS, *OF_VALUES) if not screen.can(name)] == [*disabled]
+    for name in disabled:
+        assert screen.find(name).toolTip().endswith((
+            "Only for tool calls, and the answer is another one.", "Only for answers with a schema."
+        ))  # fmt: skip
+    assert screen.can("Repairs") and said == []
+
+
 LOOP = LoopSettings(
     max_turns=3, tool_use="enforced", allow=("search",), transforms=("fenced-calls",), max_seconds=12.4
 )
@@ -255,7 +277,7 @@ def test_a_tool_that_is_missing_stays_chosen(strategy):
         ({"thinking": "off"}, "choice calls start order"),
         ({"strategy": "loop"}, "start order budget"),
         ({"strategy": "two-stage"}, "order"),
-        ({"answer": Answer("choice", "a\nb")}, "start order budget"),
+        ({"answer": Answer("choice", "a\nb")}, "start budget"),
     ],
 )
 def test_a_choice_about_the_answer_is_enabled_only_where_it_has_an_effect(strategy, changes, enabled):

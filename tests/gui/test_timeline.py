@@ -9,6 +9,7 @@ import pytest
 from PySide6.QtCore import Qt, QUrl
 
 from glyphscope.events import (
+    Answer,
     ApprovalGiven,
     LimitReached,
     QuestionAnswered,
@@ -130,6 +131,17 @@ def test_every_figure_is_shown_with_its_budget(qapp):
     assert "184 prompt tokens, 170 from the cache" in turn.tip
     shown = model.index(0, WORDS).data()
     assert shown == "stopped at character 47: CONSTRAINT_MAX · mask from the cache"
+
+
+@pytest.mark.parametrize("answer", [Answer("choice", "yes\nno"), Answer("schema", '{"enum": ["yes"]}')])
+def test_an_answer_that_is_not_a_call_is_one_row(qapp, answer):
+    request = RunRequest(
+        prompt="Yes?", registry={"glyphscope": 1, "tools": []}, answer=answer, constraint="off"
+    )
+    model, _state = model_of(list(run(request, ScriptedModel("yes"))))
+    assert [(row.title, row.words, row.mark) for row in map(model.row, range(model.rowCount()))] == [
+        ("Answer", "yes", "holds")
+    ]
 
 
 def test_a_run_stopped_in_a_question_ends_without_an_answer(qapp):

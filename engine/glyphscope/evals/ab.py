@@ -45,7 +45,7 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AbPair(msgspec.Struct, frozen=True, kw_only=True):
-    """Both runs of a seed. `difference` is the first difference of their calls, in words; empty if there is none."""
+    """Both runs of a seed. `difference` is the first difference of their answers, in words; empty if there is none."""
 
     seed: int
     first: Trial
@@ -89,8 +89,11 @@ def is_valid(state: RunState) -> str:
     if state.outcome == "valid":
         return ""
     fault = state.aborted or (state.violations[0] if state.violations else None)
+    wanted = "call" if state.asks_for_call else "answer"
     return (
-        f"{fault.code} at character {fault.char}" if fault is not None else f"no valid call ({state.outcome})"
+        f"{fault.code} at character {fault.char}"
+        if fault is not None
+        else f"no valid {wanted} ({state.outcome})"
     )
 
 
@@ -120,8 +123,7 @@ def trial_of(state: RunState, judge: Judge) -> Trial:
 
 def _answer(state: RunState) -> str | None:
     """The run's answer that is not a call; None for any other run."""
-    of_calls = state.started is None or state.started.request.answer.is_call
-    return None if of_calls or state.answer is None else state.answer.text
+    return None if state.asks_for_call or state.answer is None else state.answer.text
 
 
 def pair_of(
@@ -240,6 +242,6 @@ def _words(report: AbReport) -> tuple[str, ...]:
             if p < 0.05
             else f"Not significant.{few}"
         )
-    same = f"Both wrote the same call with {report.same:,} of {pluralize(n, 'seed')}."
+    same = f"Both wrote the same answer with {report.same:,} of {pluralize(n, 'seed')}."
     words.append(f"{same} In brackets: 95% intervals.")
     return tuple(words)

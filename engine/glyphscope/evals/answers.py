@@ -210,18 +210,15 @@ def _canonical(value: Any) -> Any:
 
 def _without_call(state: RunState) -> str:
     if state.outcome == "valid":
-        if (
-            state.answer is not None
-            and state.started is not None
-            and not state.started.request.answer.is_call
-        ):
+        if state.answer is not None and not state.asks_for_call:
             return state.answer.text
         return "An answer without a call"
     fault = state.aborted or (state.violations[0] if state.violations else None)
+    wanted = "call" if state.asks_for_call else "answer"
     if fault is None:
         reason = state.finished.reason if state.finished is not None else state.outcome
-        return f"No valid call ({reason.replace('_', ' ')})"
-    return f"No valid call: {fault.code} {fault.path}".strip()
+        return f"No valid {wanted} ({reason.replace('_', ' ')})"
+    return f"No valid {wanted}: {fault.code} {fault.path}".strip()
 
 
 def _steps(state: RunState) -> Iterator[Step]:

@@ -17,6 +17,7 @@ from glyphscope.base.figures import percent, pluralize
 from glyphscope.base.pointer import readable, to_pointer
 from glyphscope.base.shorten import json_excerpt
 from glyphscope.events import AnyEvent, Relaxed, RunRequest, Violation, violations_of
+from glyphscope.notation.read import parse_value
 from glyphscope.registry import ToolRegistry, parse_document
 from glyphscope.runs.state import RunState, StageState, run_state
 from glyphscope.runs.strategies.turns import answer_validator
@@ -127,7 +128,9 @@ class WholeVerdict:
         ended = state.finished is not None
         self.valid = False if self.violations else validator.valid if ended else None
         self.tool = validator.tool
-        self.arguments = validator.arguments
+        self.value: Any = validator.arguments
+        if not request.answer.is_call and state.answer is not None:
+            self.value = parse_value(state.answer.text, request.notation)
 
 
 def _freedom(stage: StageState, token: int) -> Freedom:
@@ -145,9 +148,9 @@ def _spent(state: RunState) -> RelaxingSpent:
 
 
 def _changes(before: WholeVerdict, after: WholeVerdict) -> tuple[ArgumentChange, ...] | None:
-    if before.arguments is None or after.arguments is None:
+    if before.value is None or after.value is None:
         return None
-    return tuple(islice(_differing(before.arguments, after.arguments), _MAX_CHANGES))
+    return tuple(islice(_differing(before.value, after.value), _MAX_CHANGES))
 
 
 def _differing(before: Any, after: Any) -> Iterator[ArgumentChange]:
@@ -198,13 +201,11 @@ def _relaxed_words(cost: RelaxationCost) -> Iterator[str]:
 def verdict_words(whole: RelaxationCost | WholeVerdict) -> Iterator[str]:
     """Sentences: the whole registry's verdict on the call of a run with relaxed constraints."""
     if whole.valid:
-        yield "The whole registry accepts the new call anyway."
+        yield "With all constraints, the new text is valid anyway."
     elif whole.valid is None:
-        yield "The new text has no violations of the whole registry so far, but it is incomplete."
+        yield "With all constraints, the new text has no violations so far, but it is incomplete."
     for violation in whole.violations:
-        yield (
-            f"With the whole registry: {violation.code} at character {violation.char}: {violation.message}"
-        )
+        yield (f"With all constraints: {violation.code} at character {violation.char}: {violation.message}")
 
 
 def _freedom_words(cost: RelaxationCost) -> Iterator[str]:
@@ -229,19 +230,19 @@ def _tokens_words(run: RelaxingSpent, branch: RelaxingSpent) -> str:
 def _arguments_words(cost: RelaxationCost) -> Iterator[str]:
     before, after = cost.tools
     if cost.changes is None:
-        yield "The arguments cannot be compared: one of the two has no complete call."
+        yield "The values cannot be compared: one of the two texts is incomplete."
         return
     if before != after:
         yield f"The call is one of {after} instead of {before}."
     yield from (_change_words(change) for change in cost.changes[:_SHOWN_CHANGES])
     if len(cost.changes) > _SHOWN_CHANGES:
-        yield f"And {len(cost.changes) - _SHOWN_CHANGES} more arguments differ."
+        yield f"And {len(cost.changes) - _SHOWN_CHANGES} more values differ."
     if not cost.changes and before == after:
-        yield "The arguments are the same."
+        yield "The values are the same."
 
 
 def _change_words(change: ArgumentChange) -> str:
-    name = readable(change.pointer) or "arguments"
+    name = readable(change.pointer) or "the value"
     if not change.has:
         return f"{name} was removed; it was {json_excerpt(change.before, _MAX_LENGTH)}."
     if not change.was:

@@ -61,7 +61,7 @@ def outcome_of(state: RunState) -> str:
         return "cut-off"
     if finished.reason in ("answered", "no-tool", "unanswered", "limit", "cancelled", "refused"):
         return finished.reason
-    answers = _answers(state)
+    answers = not state.asks_for_call
     if not finished.valid:
         return (
             finished.reason if finished.reason != "complete" else "invalid answer" if answers else "invalid"
@@ -148,15 +148,10 @@ def _words(kind: str, words: str, state: RunState, tr: Translate) -> str:
         said = words
         if kind != "invalid":
             said = tr("no valid call: {ended}", ended=words)
-            if _answers(state):
+            if not state.asks_for_call:
                 said = tr("no valid answer: {ended}", ended=words)
         return f"{said} ({codes})" if codes else said
     return words
-
-
-def _answers(state: RunState) -> bool:
-    """Whether the run's answer is another one than a call."""
-    return state.started is not None and not state.started.request.answer.is_call
 
 
 def _hint(kind: str, state: RunState, tr: Translate) -> str:
@@ -191,7 +186,9 @@ def _hint(kind: str, state: RunState, tr: Translate) -> str:
             return tr("Remove or change the stop string in the sampling settings (--stop).")
         case "invalid" | "end-of-text":
             if request is not None and request.constraint == "off":
-                return tr("Use the constraint mask, with which every call is valid, or allow repairs.")
+                return tr("Use the constraint mask, with which every answer is valid, or allow repairs.")
+            if not state.asks_for_call:
+                return tr("Look at the first error in the text, and change the prompt or the answer's form.")
             return tr("Look at the first error in the text, and change the prompt or the tool's schema.")
     return ""
 

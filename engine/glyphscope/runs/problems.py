@@ -183,13 +183,6 @@ def _answer_problems(request: RunRequest) -> Problems:
             "A custom grammar replaces that of the tools, and the answer has its own.",
             "Leave the grammar out, or use it as the answer.",
         )
-    if request.relaxed and answer.kind != "schema":
-        yield _wrong(
-            "relaxed",
-            f"Only a schema has keywords that can be relaxed, and the answer is a {answer.kind}.",
-            "Change the answer, or turn the constraint off for the branch.",
-        )
-        return
     try:
         Expected(answer_form(enforced_answer(request), request.notation)).grammar(ToolRegistry())
     except RegistryError as error:

@@ -93,6 +93,12 @@ def enforced_registry(request: RunRequest, registry: ToolRegistry) -> ToolRegist
     if not request.answer.is_call:
         tools = (schema_answer(request.answer),) if request.answer.kind == "schema" else ()
         registry = ToolRegistry(tools, "allow")
+        if request.relaxed and not tools:
+            raise RegistryError(
+                f"Only a schema has keywords that can be relaxed, and the answer is a {request.answer.kind}.",
+                where="relaxed",
+                hint="Change the answer, or turn the constraint off for the branch.",
+            )
     for one in request.relaxed:
         registry = relaxed(registry, one.tool, one.pointer)
     chosen = None if request.tool_choice in TOOL_CHOICES else registry.get(request.tool_choice)
@@ -101,7 +107,7 @@ def enforced_registry(request: RunRequest, registry: ToolRegistry) -> ToolRegist
 
 def enforced_answer(request: RunRequest) -> Answer:
     """The request's answer without the relaxed keywords of its schema. Raises RegistryError and GrammarError."""
-    if not request.relaxed or request.answer.kind != "schema":
+    if not request.relaxed or request.answer.is_call:
         return request.answer
     (tool,) = enforced_registry(request, ToolRegistry())
     return replace_fields(request.answer, text=json.dumps(tool.parameters))

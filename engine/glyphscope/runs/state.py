@@ -237,6 +237,11 @@ class RunState:
     _invalid: bool = field(default=False, init=False, compare=False, repr=False)
 
     @property
+    def asks_for_call(self) -> bool:
+        """Whether the run's answer is to be a call, as it is in a run whose request is unknown."""
+        return self.started is None or self.started.request.answer.is_call
+
+    @property
     def whole_registry(self) -> ToolRegistry | None:
         """The run's tools as its prompt describes them; None before the run has started, or if they are invalid."""
         if self.prepared is None and self.started is not None and not self._invalid:

@@ -149,7 +149,7 @@ class ObjectLevel(Level):
     """An open object, with the key being written. `records`: its members are fields of the document."""
 
     __slots__ = (
-        "_any_name", "_bare", "_pieces", "_rejected", "_separated", "checks_key", "key", "no_members_message",
+        "_any_name", "_bare", "_pieces", "_rejected", "_separated", "checks_key", "key", "member", "no_members_message",
         "records", "repeated", "used", "value",
     )  # fmt: skip
 
@@ -157,6 +157,7 @@ class ObjectLevel(Level):
         super().__init__(candidates, path, field)
         self.value: dict[str, Any] = {}
         self.records = True
+        self.member = "argument"  # the word for a member
         self.no_members_message = "this object takes no members"
         self.end_words = "the end of the object"
         self.key = ""  # of the current member
@@ -236,7 +237,8 @@ class ObjectLevel(Level):
         return reason._replace(viable=names if opened or self._separated else (*names, *self._end()))
 
     def _why_no_key(self, prefix: str, *, whole: bool) -> Reason:
-        return members.name_reason(self.candidates, prefix, self.used, self.no_members_message, whole=whole)
+        nothing, used = self.no_members_message, self.used
+        return members.name_reason(self.candidates, prefix, used, nothing, whole=whole, member=self.member)
 
     def _names_from(self, begun: str, *, bare: bool = False) -> Iterator[str]:
         """In words, the names that a further member can have if its key begins with `begun`, if `bare` unquoted."""
@@ -252,7 +254,7 @@ class ObjectLevel(Level):
         ways = [(name[:size], False) for size in range(1, len(name) + 1)] + [(name, True)] * whole
         reasons = (self._why_no_key(way, whole=ended) for way, ended in ways)
         other = next((reason for reason in reasons if reason.code != "DUPLICATE_ARGUMENT"), None)
-        return other and members.unknown_name(self._rejected, False, other.rule)
+        return other and members.unknown_name(self._rejected, False, other.rule, member=self.member)
 
     # the member
 
@@ -279,7 +281,7 @@ class ObjectLevel(Level):
     def _lack(self, spec: Spec) -> Reason | None:
         for name, rule in spec.required.items():
             if name not in self.value:
-                return Reason("MISSING_REQUIRED", f"lacks the required argument '{name}'", rule)
+                return Reason("MISSING_REQUIRED", f"lacks the required {self.member} '{name}'", rule)
         if len(self.value) < spec.members.least:
             message = f"needs at least {spec.members.least} members"
             return Reason("CONSTRAINT_OTHER", message, spec.members.least_rule)

@@ -84,7 +84,13 @@ def room(spec: Spec, used: Set[str]) -> bool:
 
 
 def name_reason(
-    candidates: Sequence[Candidate], prefix: str, used: Set[str], no_members_message: str, *, whole: bool
+    candidates: Sequence[Candidate],
+    prefix: str,
+    used: Set[str],
+    no_members_message: str,
+    *,
+    whole: bool,
+    member: str = "argument",
 ) -> Reason:
     """Why no further member's name can begin with `prefix` or, if `whole`, be equal to it."""
     roomy = [candidate for candidate in candidates if room(candidate.spec, used)]
@@ -101,19 +107,21 @@ def name_reason(
             return already_given(given[0])
     any_name = any(known.listed or known.others for known in names)
     rule = _rule_of_names(roomy[0].spec, prefix)
-    return unknown_name(prefix, whole, rule, "" if any_name else no_members_message)
+    return unknown_name(prefix, whole, rule, "" if any_name else no_members_message, member)
 
 
 def already_given(name: str) -> Reason:
     return Reason("DUPLICATE_ARGUMENT", f"'{name}' is already given")
 
 
-def unknown_name(prefix: str, whole: bool, rule: str = "", message: str = "") -> Reason:
+def unknown_name(
+    prefix: str, whole: bool, rule: str = "", message: str = "", member: str = "argument"
+) -> Reason:
     """No member's name begins with `prefix` or, if `whole`, is equal to it; `message` replaces the words for it."""
     if whole:
-        words = f"no remaining argument is named '{prefix}'"
+        words = f"no remaining {member} is named '{prefix}'"
     else:
-        words = f"no remaining argument begins with '{prefix}'" if prefix else "no argument remains"
+        words = f"no remaining {member} begins with '{prefix}'" if prefix else f"no {member} remains"
     return Reason("UNKNOWN_ARGUMENT", message or words, rule)
 
 

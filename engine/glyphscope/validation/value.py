@@ -11,6 +11,7 @@ from glyphscope.notation.scalars import OBJECT
 from glyphscope.registry import normalise
 from glyphscope.registry.check import check_schema
 from glyphscope.validation.candidates import Candidate
+from glyphscope.validation.levels import ObjectLevel
 from glyphscope.validation.reasons import LocatedReason, Reason
 from glyphscope.validation.schema import SchemaSet
 from glyphscope.validation.streaming_validator import Explain, Limits, StreamingValidator
@@ -50,11 +51,17 @@ class ValueValidator(StreamingValidator):
                 problems=tuple(Problem(to_pointer(path), reason) for path, reason in problems),
             )
         self._schemas = SchemaSet(normalise(schema), closed=closed)
+        self._member = "argument" if closed else "member"
 
     @property
     def arguments(self) -> dict[str, Any] | None:
         """The complete value if it is an object, else None; `value` has a value of any kind."""
         return self.value if self.complete and isinstance(self.value, dict) else None
+
+    def _object_level(self, path: str) -> ObjectLevel:
+        level = super()._object_level(path)
+        level.member = self._member
+        return level
 
     def _root_candidates(self) -> list[Candidate]:
         specs = self._schemas.specs((self._schemas.top,))

@@ -27,7 +27,7 @@ _FIRST_WORDS = tr(
     "per prompt and seed, no tools are executed."
 )
 SEED, FIRST, SECOND, DIFFERENCE = range(4)
-"""The columns of the table: a seed, the results of A and of B, and the first difference of their calls."""
+"""The columns of the table: a seed, the results of A and of B, and the first difference of their answers."""
 _NOT_RUN = "…"
 
 
@@ -46,7 +46,7 @@ class AbTableModel(TableModel[AbRow]):
     figures = frozenset({SEED})
 
     def words(self, row: AbRow, column: int) -> str:
-        difference = row.difference or (tr("same call") if _both_called(row) else "")
+        difference = row.difference or (tr("same answer") if _both_called(row) else "")
         return (str(row.seed), trial_words(row.first), trial_words(row.second), difference)[column]
 
     def tip(self, row: AbRow, column: int) -> str:
@@ -63,7 +63,7 @@ def trial_words(trial: Trial | None) -> str:
 
 
 def _both_called(row: AbRow) -> bool:
-    """Whether both trials have a call, which is the same if there is no difference."""
+    """Whether both trials have an answer, which is the same if there is no difference."""
     return bool(row.first and row.second and row.first.call and row.second.call)
 
 

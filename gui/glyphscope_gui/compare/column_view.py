@@ -158,7 +158,7 @@ class CompareColumn(FollowsSize, QFrame):
         self._verdict = now if has_text and not call else ColumnVerdict("", "open")
         self._show_detail()
         self.call.setText(call)
-        self.call.setAccessibleName(tr("The call: {call}", call=call) if call else tr("No call yet"))
+        self.call.setAccessibleName(tr("The answer: {answer}", answer=call) if call else tr("No answer yet"))
         self.call.setVisible(not self._verdict.detail)
         self.choice.show_run(ShownRun(column.state, over=not running))
         self.show_figures()

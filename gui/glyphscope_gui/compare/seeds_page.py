@@ -51,7 +51,7 @@ class AnswersModel(TableModel[AnswerGroup]):
     titles = ("#", tr("Answer"), tr("Runs"), tr("Share, 95% interval"), tr("First difference"))
     tips = (
         "",
-        tr("The same tools with equal arguments, or the same error"),
+        tr("The same tools with equal arguments, the same text, or the same error"),
         "",
         tr("Share of the finished runs, with the Wilson interval"),
         tr("The character at which the runs of this answer differ from answer 1, at the latest"),

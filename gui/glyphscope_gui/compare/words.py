@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from glyphscope.base.errors import GlyphscopeError
 from glyphscope.base.figures import UNKNOWN, count, duration_ms, rate
-from glyphscope.base.shorten import capitalised, excerpt
+from glyphscope.base.shorten import capitalised, excerpt, shorten
 from glyphscope.evals.costs import RunFigures
 from glyphscope.evals.matrix.seeds import seeds_of
 from glyphscope.events import RunRequest
@@ -20,9 +20,11 @@ from glyphscope_gui.shared.verdict import VERDICTS
 
 MAX_PROMPT = 60
 """Characters of an earlier request's prompt."""
+MAX_ANSWER = 500
+"""Characters of an answer that is not a call."""
 MAX_SEEDS = 100
 """The seeds of an experiment on the one model of the window."""
-FIRST_WORDS = tr("Press Run all: the call appears here, token by token.")
+FIRST_WORDS = tr("Press Run all: the answer appears here, token by token.")
 WAITS_WORDS = tr("Waiting: one column runs at a time.")
 ANOTHER_RUN = tr("Another run uses the model; only one run at a time is possible.")
 
@@ -123,9 +125,9 @@ def _ended(state: RunState) -> ColumnVerdict:
 
 
 def call_words(state: RunState) -> str:
-    """The call as one line; empty if there is none."""
+    """The call as one line, or an answer that is not a call; empty if there is none."""
     if state.call is None:
-        return ""
+        return "" if state.asks_for_call or state.answer is None else shorten(state.answer.text, MAX_ANSWER)
     arguments = (f"{name}={json.dumps(v, ensure_ascii=False)}" for name, v in state.call.arguments.items())
     return f"{state.call.tool}({', '.join(arguments)})"
 

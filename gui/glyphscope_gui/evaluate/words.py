@@ -45,12 +45,19 @@ MEASURES = (
         tr("all correct"),
         tr("Everything that the scenario expects: tool, arguments, answer, effects"),
     ),
-    MeasureSpec("parsed", tr("Parsed"), tr("parsed"), tr("The text parses as a call in its notation")),
+    MeasureSpec(
+        "parsed",
+        tr("Parsed"),
+        tr("parsed"),
+        tr("The text parses as a call in its notation, or as an answer of its form"),
+    ),
     MeasureSpec(
         "valid",
         tr("Valid"),
         tr("valid"),
-        tr("The call satisfies the tool’s schema, or no call was expected and none was made"),
+        tr(
+            "The call satisfies the tool’s schema, the answer is of its form, or no call was expected and none was made"
+        ),
     ),
     MeasureSpec(
         "right_tool",

@@ -228,7 +228,7 @@ class SizeChart(BarChart):
     """`show_sizes` takes the sizes of one call in every style."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__("sizeChart", tr("Size of this call in GLYPH and JSON"), 150, parent)
+        super().__init__("sizeChart", tr("Size of this answer in GLYPH and JSON"), 150, parent)
 
     def show_sizes(self, sizes: tuple[Sizes, ...]) -> None:
         by_style = {size.style: size for size in sizes}

@@ -242,7 +242,7 @@ class EvidenceDock(ScrollArea):
         self._body = body = QWidget(self)
         body.setObjectName("right")
         self.alternatives_heading = CardHeading(tr("Alternatives"), parent=self)
-        self.size_heading = CardHeading(tr("Size of this call"))
+        self.size_heading = CardHeading(tr("Size of this answer"))
         self.alternatives.hide()
         self.all_button.hide()
         self.branch_heading = CardHeading(tr("This branch"))

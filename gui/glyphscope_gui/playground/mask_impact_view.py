@@ -36,7 +36,7 @@ _OUTSIDE = tr("(outside fields)")
 _USUAL_TOKENS = "word → {"
 """The text for which the tokens' column has room, unless it is hidden."""
 _COLUMNS = (
-    (tr("field"), tr("A field of the call; “(outside fields)” is the text around them")),
+    (tr("field"), tr("A field of the answer; “(outside fields)” is the text around them")),
     (
         tr("masked mass"),
         tr(

@@ -131,7 +131,7 @@ class PlaygroundPresenter(Page):
 
     id = PageId.PLAYGROUND
     title = tr("Playground")
-    tip = tr("Run a prompt and see the call token by token")
+    tip = tr("Run a prompt and see the answer token by token")
     can_run = True
 
     def __init__(self, context: AppContext) -> None:

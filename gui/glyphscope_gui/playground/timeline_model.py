@@ -220,7 +220,10 @@ class StageRows:
 
     def _add(self, event: AnyEvent) -> None:
         described = describe(event, tr)
-        if described is None:
+        whole = (
+            isinstance(event, FinalAnswer) and self._request is not None and not self._request.answer.is_call
+        )
+        if described is None or whole:  # which is the row of the stage itself
             return
         row = self._open.pop(described.of, None)
         if row is None:

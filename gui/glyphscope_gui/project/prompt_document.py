@@ -12,7 +12,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from glyphscope.base.errors import GlyphscopeError
 from glyphscope.events import CALL, Answer, Message, Notation, RunRequest, Shape
 from glyphscope.prompting.messages import RenderedMessages, render_messages
-from glyphscope.prompting.template import preset, presets
+from glyphscope.prompting.template import STRATEGIES, preset, presets
 from glyphscope.registry import ToolRegistry
 from glyphscope_gui.shared.background import Background
 
@@ -75,7 +75,12 @@ class PromptDocument(QObject):
     def system_template(self) -> str:
         """The template in use: the user's, or the preset's."""
         own = self.state.system
-        return preset(self.state.preset) if own is None else own
+        return self._usual if own is None else own
+
+    @property
+    def _usual(self) -> str:
+        """The preset's template, or that of answers other than calls."""
+        return preset(self.state.preset) if self.context.answer.is_call else presets(STRATEGIES)["answer"]
 
     def template_of(self, request: RunRequest) -> str:
         """The template of a request; "" for an unknown preset."""
@@ -109,7 +114,7 @@ class PromptDocument(QObject):
 
     def set_system(self, template: str) -> None:
         """Set the user's template; one that equals the preset's counts as the preset's."""
-        own = None if template == preset(self.state.preset) else template
+        own = None if template == self._usual else template
         self.set_state(replace(self.state, system=own))
 
     def set_preset(self, name: str) -> None:
@@ -161,7 +166,10 @@ class PromptDocument(QObject):
         """Update the prompt after a change of the tools or the notation."""
         if context == self.context:
             return
+        other = context.answer.is_call != self.context.answer.is_call
         self.context, self.messages = context, None
+        if other:
+            self.changed.emit(self.state)
         self._timer.start()
 
     # -- rendering ---------------------------------------------------------------------------------------------

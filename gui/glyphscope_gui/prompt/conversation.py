@@ -260,9 +260,11 @@ class ConversationEditor(QWidget):
         self.system_edit.show_text_or_part(state.system_prompt)
         own = self._document.is_edited
         self.template_link.set_words(
-            tr("+ instructions for calls: custom template")
+            tr("+ instructions: custom template")
             if own
             else tr("+ instructions for calls: {preset}", preset=state.preset)
+            if self._document.context.answer.is_call
+            else tr("+ instructions for the answer")
         )
         self.model.show_messages(state.history, state.user)
         rows = self.model.rowCount()

@@ -309,13 +309,39 @@ class AnswerForm(SettingsGrid):
         self.text.show_value(answer.text)
         self.text.setPlaceholderText(_EXAMPLES.get(answer.kind, ""))
         self.text.setEnabled(not answer.is_call)
-        direct = options.strategy == "direct" and answer.is_call
         in_one_stage = options.strategy in ("direct", "loop")  # the other strategies split a call into stages
-        self.choice.setEnabled(direct)
-        self.calls.setEnabled(direct and options.tool_choice != "none")
+        not_a_call = _not_a_call(options) or ("" if options.strategy == "direct" else _DIRECT_ONLY)
+        no_calls = tr("Tool choice allows none.") if options.tool_choice == "none" else ""
+        unordered = _without_schema(options) or (_UNCONSTRAINED if options.constraint == "off" else "")
+        for field, name, why_not in (
+            (self.choice, "tool_choice", not_a_call),
+            (self.calls, "most_calls", not_a_call or no_calls),
+            (self.order, "order", unordered),
+        ):
+            _enable(field, setting_tip(settings_of(RunRequest)[name]), why_not)
         self.start.setEnabled(in_one_stage and options.constraint != "off")
-        self.order.setEnabled(options.constraint != "off")
         self.budget.setEnabled(in_one_stage and options.constraint == "mask" and options.thinking != "off")
+
+
+_DIRECT_ONLY = tr("Only for the strategy Direct.")
+_UNCONSTRAINED = tr("Only under a constraint.")
+
+
+def _not_a_call(options: RunRequest) -> str:
+    """Why a setting of calls has no effect; empty if it may have one."""
+    return "" if options.answer.is_call else tr("Only for tool calls, and the answer is another one.")
+
+
+def _without_schema(options: RunRequest) -> str:
+    """Why a setting of values has no effect; empty if it may have one."""
+    return "" if options.answer.has_schema else tr("Only for answers with a schema.")
+
+
+def _enable(field: QWidget, about: str, why_not: str) -> None:
+    """Enable a field, or disable it with the reason in its hint."""
+    tip = " ".join(filter(None, (about, why_not)))
+    field.setEnabled(not why_not)
+    named(field, description=tip, tip=tip)
 
 
 _EXAMPLES: dict[AnswerKind, str] = {
@@ -326,6 +352,11 @@ _EXAMPLES: dict[AnswerKind, str] = {
     "lark": 'start: "a" | "b"',
 }
 """An example of the text of each answer."""
+_DISPATCH = tr("Off: the run ends with the call, which is not executed")
+_APPROVALS = tr(
+    "search=allow, demo/*=deny: the first matching rule decides; a call that matches no rule needs approval"
+)
+_NOT_EXECUTED = tr("No call is executed.")
 _THINKING, _EFFORT, _VARIABLES, _CONTROL_TEXTS = (
     settings_of(RunRequest)[name]
     for name in ("thinking", "reasoning_effort", "template_vars", "control_texts")
@@ -374,7 +405,11 @@ class StrategySettings(SettingsPopup):
         self.repair.show_settings(options.repair)
         self.dispatch.show_value(options.dispatch)
         self.approvals.show_value(options.approvals)
-        self.approvals.setEnabled(strategy == "loop" or options.dispatch)
+        runs_no_calls = _not_a_call(options)
+        executed = strategy == "loop" or options.dispatch
+        _enable(self.dispatch, _DISPATCH, runs_no_calls)
+        _enable(self.approvals, _APPROVALS, runs_no_calls or ("" if executed else _NOT_EXECUTED))
+        _enable(self.extract, setting_tip(settings_of(RepairSettings)["extract"]), _without_schema(options))
 
     def field_of(self, name: str) -> QWidget | None:
         part, _, inner = name.rpartition(".")
@@ -401,9 +436,7 @@ class StrategySettings(SettingsPopup):
             (self.effort, _EFFORT, None if model is None else model.reads_effort),
         ):
             why_not = _no_switch_words(model, None if chosen else reads, chosen=chosen)
-            tip = " ".join(filter(None, (setting_tip(setting), why_not)))
-            field.setEnabled(not why_not)
-            named(field, description=tip, tip=tip)
+            _enable(field, setting_tip(setting), why_not)
 
     def show_below(self, anchor: QWidget) -> None:
         """Show it below the button; a text that was invalid when it closed is reset."""
@@ -422,7 +455,6 @@ class StrategySettings(SettingsPopup):
         self.repair.add_settings()
         self.attempts, self.extract = self.repair.field("attempts"), self.repair.field("extract")
         self.dispatch = FlagSetting(tr("Execute the call"))
-        self.dispatch.setToolTip(tr("Off: the run ends with the call, which is not executed"))
         self.approvals = TextSetting(read_approvals, approvals_text, tr("every call needs approval"))
 
     def _lay_out(self) -> None:
@@ -436,10 +468,7 @@ class StrategySettings(SettingsPopup):
         calls.add(
             tr("Approval rules"),
             self.approvals,
-            tr(
-                "search=allow, demo/*=deny: the first matching rule decides; a call that matches no "
-                "rule needs approval"
-            ),
+            _APPROVALS,
             wide=True,
         )
         self.loop_box = _section(tr("Tool loop"), self.loop)
@@ -450,7 +479,7 @@ class StrategySettings(SettingsPopup):
             self.router_box,
             _section(tr("Chat template"), self.chosen, template),
             _section(tr("Answer"), self.answer),
-            _section(tr("Answer without a call"), self.repair.grid),
+            _section(tr("Invalid answer"), self.repair.grid),
             _section(tr("Calls"), self.dispatch, calls),
         ):
             self.column.addWidget(part)
