@@ -85,6 +85,16 @@ def test_a_file_without_usable_facts_has_an_unknown_cache(facts, values):
     assert memory.cache is None and memory.fits and memory.total == memory.weights
 
 
+def test_the_memory_counts_the_files_of_adapters(facts, tmp_path):
+    path = tmp_path / "a.gguf"
+    path.write_bytes(bytes(1000))
+    model = facts(**SMOL)
+    plain, both = (
+        memory_needed(model, LoadOptions(lora=lora), free=0) for lora in ((), (f"{path}:0.5", "missing.gguf"))
+    )
+    assert (both.adapters, both.total - plain.total) == (1000, 1000)
+
+
 def test_a_model_larger_than_the_free_memory_does_not_fit(facts):
     model = facts(**SMOL)
     assert memory_needed(model, LoadOptions(), free=1 << 20).fits is False

@@ -84,7 +84,7 @@ def test_options_that_exclude_each_other_are_explained_and_not_applied(panel, qt
     assert chosen[-1] == LoadOptions(kv_type="q4_0")
 
 
-def test_an_adapter_that_does_not_fit_is_explained_and_not_applied(panel, tmp_path):
+def test_an_adapter_that_does_not_fit_is_explained_and_not_applied(panel, qtbot, tmp_path):
     chosen = []
     panel.optionsChosen.connect(chosen.append)
     model, adapter = tmp_path / "m.gguf", tmp_path / "a.gguf"
@@ -99,11 +99,27 @@ def test_an_adapter_that_does_not_fit_is_explained_and_not_applied(panel, tmp_pa
         (f"{adapter}:0.5", "is llama, not qwen3"),
     ):
         field.setPlainText(typed)
-        assert said in panel.memory.text() and panel.memory.property("role") == "problem" and not chosen
+        qtbot.waitUntil(lambda said=said: said in panel.memory.text())
+        assert panel.memory.property("role") == "problem" and not chosen
     field.setPlainText("a.gguf:1000")
     assert field.property("refused")
     field.setPlainText("")
     assert panel.memory.property("role") == "muted"
+
+
+def test_adapters_count_as_memory_and_are_read_in_the_background(panel, qtbot, tmp_path, monkeypatch):
+    read_in = []
+    monkeypatch.setattr(
+        "glyphscope_gui.model_picker.dialog.require_adapters",
+        lambda *_: read_in.append(threading.current_thread()),
+    )
+    (tmp_path / "a.gguf").write_bytes(bytes(100_000_000))
+    chosen = []
+    panel.optionsChosen.connect(chosen.append)
+    panel._fields["lora"].setPlainText(str(tmp_path / "a.gguf"))
+    qtbot.waitUntil(lambda: bool(chosen))
+    assert "970 MB (400 MB weights, 470 MB KV cache, 100 MB adapters)" in panel.memory.text()
+    assert chosen == [panel.options] and threading.main_thread() not in read_in
 
 
 def test_a_loading_model_shows_its_progress_and_a_loaded_one_its_options(qtbot):

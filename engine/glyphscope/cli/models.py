@@ -212,6 +212,7 @@ def _print_facts(facts: ModelFacts, memory: Memory, options: LoadOptions, times:
         ("chat template", "yes" if facts.has_chat_template else "no"),
         ("weights", byte_size(memory.weights)),
         ("KV cache", f"{cache} for {options.context:,} tokens, {options.kv_type}"),
+        *([("LoRA adapters", byte_size(memory.adapters))] if memory.adapters else ()),
         (
             "prompt batches",
             f"{times.best} tokens, measured" if times else f"{USUAL_BATCH} tokens, not measured",

@@ -9,8 +9,10 @@ import msgspec
 
 from glyphscope.base.errors import ModelError
 from glyphscope.base.figures import byte_size
+from glyphscope.base.inputs import home_path
 from glyphscope.base.structs import ready
 from glyphscope.events import KvType, LoadOptions
+from glyphscope.events.load_options import read_adapter
 from glyphscope.models.files import available_memory, model_info
 from glyphscope.models.gguf import TENSOR_TYPES, Header, read_with_heads
 
@@ -44,16 +46,18 @@ class ModelFacts(msgspec.Struct, frozen=True, kw_only=True):
 
 class Memory(NamedTuple):
     """Sizes in bytes. `cache` is for the whole context of all sequences, None if unknown; `free` is None if the system
-    does not report it. Models with sliding-window attention need a smaller cache.
+    does not report it. Models with sliding-window attention need a smaller cache. `adapters` are the LoRA adapters'
+    files, as far as they exist.
     """
 
     weights: int
     cache: int | None
     free: int | None
+    adapters: int = 0
 
     @property
     def total(self) -> int:
-        return self.weights + (self.cache or 0)
+        return self.weights + (self.cache or 0) + self.adapters
 
     @property
     def fits(self) -> bool | None:
@@ -70,14 +74,18 @@ def read_facts(path: Path) -> ModelFacts:
 
 
 def memory_needed(facts: ModelFacts, options: LoadOptions, free: int | None = None) -> Memory:
-    """The memory for the model with these options. The default for `free` is the memory that is free now."""
+    """The memory for the model with these options, of which adapters are looked up. The default for `free` is the
+    memory that is free now.
+    """
     cache = None
     if facts.kv_values is not None:
         per_block, width = TENSOR_TYPES[KV_TYPES[options.kv_type]]
         tokens = min(options.context, facts.context or options.context)
         cells = -(-tokens * options.sequence_count // _CELLS) * _CELLS
         cache = cells * facts.kv_values * width // per_block
-    return Memory(facts.bytes, cache, available_memory() if free is None else free)
+    files = [home_path(read_adapter(text)[0]) for text in options.lora]
+    adapters = sum(path.stat().st_size for path in files if path.is_file())
+    return Memory(facts.bytes, cache, available_memory() if free is None else free, adapters)
 
 
 def require_memory(path: str, options: LoadOptions) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from glyphscope.models.adapters import require_adapters
 from glyphscope.models.batch_sizes import BatchTimes
 from glyphscope.models.finding import FoundModel
 from glyphscope.models.hub.part import Unfinished
-from glyphscope.models.memory import ModelFacts, memory_needed
+from glyphscope.models.memory import Memory, ModelFacts, memory_needed
 from glyphscope.models.remote import Address, read_address, set_key
 from glyphscope_gui.model_picker.downloads import ModelDownloads
 from glyphscope_gui.model_picker.hub_panel import HubPanel
@@ -135,6 +136,7 @@ class LoadPanel(QWidget):
         self.setObjectName("loadPanel")
         self._facts: ModelFacts | None = None
         self.options = DEFAULT_LOAD
+        self._background = Background(self)
         self.facts = words_label(parent=self, selectable=True)
         self.memory = words_label(parent=self, name="modelMemory")
         self.grid = SettingsGrid(2, self)
@@ -164,7 +166,7 @@ class LoadPanel(QWidget):
         self.facts.setText(facts_words(facts))
         for name, field in self._fields.items():
             field.show_value(getattr(options, name))
-        self._show_memory()
+        self._judge()
         self.show()
 
     def show_batches(self, times: BatchTimes | None) -> None:
@@ -174,29 +176,41 @@ class LoadPanel(QWidget):
 
     def _edit(self, name: str, value: Any) -> None:
         self.options = msgspec.structs.replace(self.options, **{name: value})
-        self._show_memory()
         if name not in ("context", "batch"):
             self.show_batches(None)  # of other options
-        if not self._problem:
-            self.optionsChosen.emit(self.options)
+        self._judge(edited=True)
 
-    def _show_memory(self) -> None:
+    def _judge(self, *, edited: bool = False) -> None:
+        """Show the memory that the model needs with the options, or why it cannot be loaded; then they are chosen, if
+        they were `edited`. The files of adapters are read in the background.
+        """
         assert self._facts is not None, "fields are shown with a model only"
-        memory = memory_needed(self._facts, self.options)
-        problem = self._problem
+        facts, options = self._facts, self.options
+
+        def show(judged: tuple[str, Memory]) -> None:
+            if options == self.options and facts is self._facts:
+                self._show_memory(*judged, edited=edited)
+
+        if options.lora and not options.problem:
+            self._background.start("adapters", partial(_judged, facts, options), show)
+        else:
+            show((options.problem, memory_needed(facts, msgspec.structs.replace(options, lora=()))))
+
+    def _show_memory(self, problem: str, memory: Memory, *, edited: bool) -> None:
         self.memory.setText(problem or memory_words(memory))
         set_role(self.memory, "problem" if problem or memory.fits is False else "muted")
+        if edited and not problem:
+            self.optionsChosen.emit(self.options)
 
-    @property
-    def _problem(self) -> str:
-        """Why the model cannot be loaded with the options; empty if it can."""
-        if self.options.problem or self._facts is None:
-            return self.options.problem
-        try:
-            require_adapters(self.options.lora, Path(self._facts.path))
-        except ModelError as error:
-            return str(error)
-        return ""
+
+def _judged(facts: ModelFacts, options: LoadOptions) -> tuple[str, Memory]:
+    """Why the model cannot be loaded with these adapters, empty if it can; and the memory that it needs."""
+    problem = ""
+    try:
+        require_adapters(options.lora, Path(facts.path))
+    except ModelError as error:
+        problem = str(error)
+    return problem, memory_needed(facts, options)
 
 
 class OpenModelLine(QWidget):

@@ -49,16 +49,13 @@ def facts_words(facts: ModelFacts) -> str:
 
 def memory_words(memory: Memory) -> str:
     """Return the memory that the model needs, and whether it is free."""
-    weights = byte_size(memory.weights)
-    if memory.cache is None:
-        words = tr("Memory: {weights} for the weights; KV cache unknown.", weights=weights)
-    else:
-        words = tr(
-            "Memory: about {total} ({weights} weights, {cache} KV cache).",
-            total=byte_size(memory.total),
-            weights=weights,
-            cache=byte_size(memory.cache),
-        )
+    cache = tr("KV cache unknown")
+    if memory.cache is not None:
+        cache = tr("{size} KV cache", size=byte_size(memory.cache))
+    parts = [tr("{size} weights", size=byte_size(memory.weights)), cache]
+    if memory.adapters:
+        parts.append(tr("{size} adapters", size=byte_size(memory.adapters)))
+    words = tr("Memory: about {total} ({parts}).", total=byte_size(memory.total), parts=", ".join(parts))
     if memory.free is None:
         return words
     free = byte_size(memory.free)
