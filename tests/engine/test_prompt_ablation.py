@@ -2,13 +2,15 @@
 
 import json
 import math
+from dataclasses import replace
 
+import msgspec
 import pytest
 
 from cli_command import command
 from glyphscope.api import Model, Tools
-from glyphscope.base.errors import GlyphscopeError, ModelError, PromptError
-from glyphscope.events import Message, RunRequest, ToolCall
+from glyphscope.base.errors import ContextOverflow, GlyphscopeError, ModelError, PromptError
+from glyphscope.events import LoopSettings, Message, PromptRendered, RunRequest, ToolCall
 from glyphscope.explain.ablation import (
     OMISSION_KINDS,
     ablate_prompt,
@@ -249,6 +251,75 @@ def test_the_called_tool_is_compared_with_each_other_one_that_was_offered():
         list(tool_pairs(alone, lone))
 
 
+@pytest.mark.parametrize("use", ["enforced", "optional"])
+def test_the_first_turn_of_a_loop_is_explained_with_its_own_prompt(use):
+    loop = LoopSettings(tool_use=use, max_turns=2)
+    model, found = ablated({EXAMPLE: 0.7}, strategy="loop", loop=loop, kinds=("example", "message"))
+    state = run_state(run(request(strategy="loop", loop=loop), model))
+    assert found.prompt == state.stages[0].prompt.text and not found.note
+    changes = {name: found.change(effect) for name, effect in named(found).items()}
+    assert min(changes, key=changes.get) == "example of browse" and changes["example of search"] == 0
+
+
+def test_a_loop_whose_prompt_a_transform_changes_is_not_explained():
+    model = ScoringModel(CALL, {})
+    state = run_state(run(request(strategy="loop"), model))
+    state.stages[0].prompt = msgspec.structs.replace(state.stages[0].prompt, text="changed")
+    with pytest.raises(PromptError, match="cannot be rendered again: a transform"):
+        ablate_prompt(state, model, written_choice(state))
+
+
+def test_a_prompt_that_is_longer_without_a_part_than_the_context_is_that_parts_reason():
+    long = "{% if 'RULES:' not in messages[0].content %}{{ 'word ' * 3000 }}{% endif %}" + CHATML
+    model = ScoringModel(CALL, {}, template=long)
+    state = run_state(run(request(), model))
+    model.context = 2000
+    found = ablate_prompt(state, model, written_choice(state), kinds=("sentence", "message"))
+    effects = named(found)
+    assert "the model's context holds 2,000" in effects["sentence “RULES:”"].problem and found.complete
+    assert effects["user’s message"].score is not None and not effects["user’s message"].problem
+    model.context = 50
+    with pytest.raises(ContextOverflow, match="the model's context holds 50"):
+        ablate_prompt(state, model, written_choice(state))
+
+
+def test_a_record_without_its_prompt_is_explained_and_one_without_its_beginning_says_so():
+    model = ScoringModel(CALL, {EXAMPLE: 0.7})
+    events = tuple(run(request(), model))
+    bare = run_state(event for event in events if not isinstance(event, PromptRendered))
+    assert bare.stages[0].prompt is None
+    found = ablate_prompt(bare, model, written_choice(bare), kinds=("example",))
+    assert found.change(named(found)["example of browse"]) < -0.6 and not found.note
+    with pytest.raises(PromptError, match="does not contain the beginning of a run"):
+        written_choice(run_state(events[1:]))
+
+
+def test_of_an_answer_of_thousands_of_tokens_only_the_choice_is_scored():
+    script = '{action="search" query="' + "one two " * 2000 + '" max_results=10}'
+    model = ScoringModel(script, {EXAMPLE: 0.7})
+    state = run_state(run(request(max_tokens=8000), model))
+    choice = written_choice(state, "field", path="max_results")
+    assert choice.first > 4000
+    asked, generate = [], model.generate
+    model.generate = lambda request: (asked.append(request), generate(request))[1]
+    found = ablate_prompt(state, model, choice, kinds=("example",))
+    assert found.complete and len(found.base.tokens) == choice.last - choice.first
+    assert {(one.scored_from, len(one.written)) for one in asked} == {(choice.first, choice.last)}
+    assert found.evaluated == model.evaluated
+
+
+@pytest.mark.slow
+def test_each_of_hundreds_of_tools_is_estimated_within_the_budget():
+    tool = next(iter(TOOLS))
+    bare = {"type": "object", "properties": {}}
+    many = tuple(replace(tool, name=f"tool_{number}", parameters=bare) for number in range(400))
+    registry = ToolRegistry((*TOOLS, *many)).to_document()
+    model, found = ablated({EXAMPLE: 0.7}, registry=registry, kinds=("tool",), more={"budget": 3})
+    assert len(found.effects) == 402 and found.estimated
+    assert found.evaluated == model.evaluated <= 3 * found.tokens
+    assert omission_name(found.ranked[0].omission) == "tool browse"
+
+
 def record(path, events):
     path.write_bytes(encode_record(list(events)))
     return path
@@ -263,9 +334,9 @@ def test_a_run_whose_choice_cannot_be_explained_says_why(tmp_path):
     other = ScoringModel(CALL, {})
     with pytest.raises(ModelError, match="is another model"):
         ablate_prompt(state, other, choice)
-    with pytest.raises(PromptError, match="strategy direct, not loop"):
-        looped = ScoringModel(CALL, {})
-        ablate_prompt(run_state(run(request(strategy="loop"), looped)), looped, choice)
+    for strategy in ("two-stage", "route-execute"):
+        with pytest.raises(PromptError, match=f"strategy {strategy} makes another prompt"):
+            written_choice(run_state(run(request(strategy=strategy), ScriptedModel(CALL))))
     with pytest.raises(PromptError, match="There is no token 99"):
         written_choice(state, "token", token=99)
     with pytest.raises(PromptError, match="has no field /nothing"):

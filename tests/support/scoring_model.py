@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from glyphscope.base.errors import ContextOverflow
 from glyphscope.base.lines import common_length
 from glyphscope.events import Alternative, TokenStep
 from glyphscope.models import PromptProgress, PromptReady, ScriptedModel, Vocabulary
@@ -64,15 +65,19 @@ class ScoringModel(ScriptedModel):
             cached = common_length(tokens[:-1], self._whole)
             self._whole = self._whole if request.beside else tokens
         self.evaluated += len(tokens) - cached + len(request.written)
-        yield PromptProgress(cached, len(tokens), 0.0)
-        yield PromptProgress(len(tokens), len(tokens), 1.0)
-        yield PromptReady(len(tokens), cached, 1.0)
+        size, first = len(tokens) + request.scored_from, request.scored_from
+        if size >= self.context:
+            raise ContextOverflow(size, self.context)
+        yield PromptProgress(cached, size, 0.0)
+        yield PromptProgress(size, size, 1.0)
+        yield PromptReady(size, cached, 1.0)
         lost = max((cost for text, cost in self.present.items() if text in seen), default=0.0)
         lost += sum(cost for text, cost in self.costs.items() if text not in seen)
         other = (Alternative(10**6, self.other.encode(), self.other, 0.2, None, True),)
         yield tuple(
             TokenStep(
-                index=index, id=one.id, data=one.data, text=one.data.decode(), logprob=NEAR - lost,
+                index=index, id=one.id, data=one.data, text=one.data.decode(),
+                logprob=NEAR - lost if index >= first else None,
                 feasible=MASS if request.constraint != "off" else 1.0, alternatives=other, origin="kept",
             )
             for index, one in enumerate(request.written)

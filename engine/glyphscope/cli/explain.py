@@ -139,11 +139,10 @@ def prompt(
         raise InputError(
             "One choice is explained at a time.", hint="Give one of --tool, --field, --token and --answer."
         )
-    state = _state(file)
+    state = run_state(read_run(file).events)
     choice = written_choice(
         state, chosen[0] if chosen else None, token=token or 0, path=field or "", call=call
     )
-    assert state.started is not None, "it was looked at"
     with _scoring(state, model, loading, stored, quiet=as_json) as (source, report, ended):
         found = ablate_prompt(
             state,
@@ -178,7 +177,7 @@ def tools(
     The called tool and each other one are offered alone, under a mask of only these two. A pair is confused if the
     called tool has less than 90%; then the descriptions and examples are left out in turn. Exit code 1 if any is.
     """
-    states = [_state(file) for file in files]
+    states = [run_state(read_run(file).events) for file in files]
     pairs: list[ToolPair] = []
     with _scoring(states[0], model, loading, stored, quiet=as_json) as (source, report, ended):
         for state in states:
@@ -193,15 +192,15 @@ def _scoring(
     state: RunState, model: str | None, loading: LoadingOption, stored: StoredPromptsOption, *, quiet: bool
 ) -> Iterator[tuple[Model, Report, threading.Event]]:
     """The open model of the run, where progress is reported, and the event that Ctrl-C sets."""
-    assert state.started is not None, "it was looked at"
-    name = model or state.started.request.model or state.started.model.path
+    started = state.begun
+    name = model or started.request.model or started.model.path
     if name.startswith(RECORDED) or is_address(name):
         raise InputError(
             "Only a model in a file can score what was written.",
             where=name,
             hint="Name the model that wrote the run with --model.",
         )
-    options = loading.options(name, options_of(state.started.model) if model is None else None)
+    options = loading.options(name, options_of(started.model) if model is None else None)
     ended = threading.Event()
     with ExitStack() as stack:
         stack.enter_context(closing_when_ended())
@@ -214,17 +213,6 @@ def _scoring(
             bar.update(task, completed=progress.done, total=progress.total)
 
         yield source, report, ended
-
-
-def _state(file: Path) -> RunState:
-    state = run_state(read_run(file).events)
-    if state.started is None:
-        raise InputError(
-            "The record does not contain the beginning of a run.",
-            where=str(file),
-            hint="Give the whole record.",
-        )
-    return state
 
 
 def _stop(ended: threading.Event, model: Model) -> None:

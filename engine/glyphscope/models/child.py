@@ -23,7 +23,7 @@ import llama_cpp as llama
 
 from glyphscope.base.errors import ContextOverflow, GlyphscopeError, GrammarError, ModelError
 from glyphscope.base.lines import common_length
-from glyphscope.events import EvidenceKind, TokenStep
+from glyphscope.events import TokenStep
 from glyphscope.models import wire
 from glyphscope.models.batch_sizes import TOKENS, BatchTimer, BatchTimes, OtherPrograms
 from glyphscope.models.decoding.budget import TokenBudget
@@ -61,7 +61,7 @@ class Generation:
         self._made: ConstraintMade | None = made
         self._note = placed.note
         written = commit_prefix(placed.tokens, constraint, engine.pieces, engine.raise_if_interrupted)
-        figures_from = _figures_from(written, request.evidence)
+        figures_from = _figures_from(written, request)
         budget = _budget(session, request, constraint)
         if budget is not None:
             ids = [one.id for one in written]
@@ -69,7 +69,9 @@ class Generation:
             self._note = f"{self._note} {_too_few(budget.least(ids, room), room)}".strip()
         self._before = [*prompt, *(one.id for one in written[:figures_from])]
         self._hidden, self._beside = request.hidden, self.sequence
-        self._shared = _shared(self.sequence, engine, request, self._before, len(written))
+        self._shared = _shared(
+            self.sequence, engine, request, self._before, len(written) - figures_from
+        )
         if self._shared is not None and engine.spare is not None:
             self.sequence = engine.spare
         self._unread = 1 if self._shared is None or not written else len(self._before) - self._shared
@@ -180,13 +182,13 @@ def _shared(
     return shared if fits else None
 
 
-def _figures_from(written: list[PrefixToken], evidence: EvidenceKind) -> int:
+def _figures_from(written: list[PrefixToken], request: GenerateRequest) -> int:
     """The first prefix token whose figures are requested. The original run has reported the figures of kept tokens:
     `chosen` leaves them out, so that a branch costs only the evaluation of its new tokens.
     """
-    if evidence == "all":
-        return 0
-    if evidence == "none":
+    if request.evidence == "all":
+        return min(request.scored_from, len(written))
+    if request.evidence == "none":
         return len(written)
     return next((n for n, one in enumerate(written) if one.origin != "kept"), len(written))
 

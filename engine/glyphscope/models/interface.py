@@ -44,6 +44,7 @@ class GenerateRequest(msgspec.Struct, frozen=True, kw_only=True):
     A prompt that is evaluated `beside` the one before it leaves that one in the model's memory, as far as there is
     room, and is not stored on disk. With `hidden`, it is the same prompt, of which the tokens from `seen_from` on are
     evaluated again without seeing these ranges of tokens; ModelError if that is not possible.
+    The figures of the first `scored_from` tokens of `written` are not needed: they are evaluated like the prompt.
     """
 
     prompt: str
@@ -73,6 +74,7 @@ class GenerateRequest(msgspec.Struct, frozen=True, kw_only=True):
     beside: bool = False
     hidden: tuple[tuple[int, int], ...] = ()
     seen_from: int = 0
+    scored_from: int = 0
 
 
 class RenderedPrompt(msgspec.Struct, frozen=True):

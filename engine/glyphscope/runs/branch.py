@@ -163,9 +163,7 @@ def _has_root(found: dict[str, Branch]) -> dict[str, bool]:
 
 def _branchable(state: RunState) -> tuple[RunStarted, list[Token]]:
     """The run's beginning and the tokens of its answer, which is the first stage: any further stage repairs it."""
-    started, stage = state.started, state.stages[0]
-    if started is None:
-        raise PromptError("The record lacks the beginning of a run.", hint="Give the whole record.")
+    started, stage = state.begun, state.stages[0]
     if started.request.strategy != "direct":
         raise PromptError(
             f"Only runs of the strategy direct can be branched, not {started.request.strategy}.",

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
-from glyphscope.base.errors import GlyphscopeError, RegistryError
+from glyphscope.base.errors import GlyphscopeError, PromptError, RegistryError
 from glyphscope.events import (
     Aborted,
     AnyEvent,
@@ -240,6 +240,15 @@ class RunState:
     def asks_for_call(self) -> bool:
         """Whether the run's answer is to be a call, as it is in a run whose request is unknown."""
         return self.started is None or self.started.request.answer.is_call
+
+    @property
+    def begun(self) -> RunStarted:
+        """The run's beginning. Raises PromptError for a record without it."""
+        if self.started is None:
+            raise PromptError(
+                "The record does not contain the beginning of a run.", hint="Give the whole record."
+            )
+        return self.started
 
     @property
     def whole_registry(self) -> ToolRegistry | None:

@@ -10,6 +10,8 @@ from glyphscope.base.pointer import readable
 from glyphscope.explain.ablation.types import ChoiceKind, WrittenChoice
 from glyphscope.runs.state import RunState, StageState
 
+STRATEGIES = ("direct", "loop")
+"""The strategies with a prompt that can be explained: the only one, or that of a loop's first turn."""
 _SHOWN = 12
 """Fields that an error lists."""
 
@@ -17,11 +19,12 @@ _SHOWN = 12
 def written_choice(
     state: RunState, kind: ChoiceKind | None = None, *, token: int = 0, path: str = "", call: int = 0
 ) -> WrittenChoice:
-    """The choice in the answer of a run of the strategy direct: its `token` of that index, or the field at `path` (a
-    JSON Pointer, or its last name) or the tool of its `call`. By default the tool if the answer names one, else all.
+    """The choice in the answer of a run, or in the first turn of a loop: its `token` of that index, or the field at
+    `path` (a JSON Pointer, or its last name) or the tool of its `call`. By default the tool if the answer names one,
+    else all.
 
     Tokens are whole: a choice that begins or ends within one has all of it. The end token of an answer belongs to none.
-    Raises PromptError if there is no such choice.
+    Raises PromptError if there is no such choice, or if the strategy makes another prompt for each part of the answer.
     """
     return _choice(state, _scored(state), kind, token, path, call)
 
@@ -49,7 +52,15 @@ def written_choices(state: RunState, most: int) -> list[WrittenChoice]:
 
 def _scored(state: RunState) -> int:
     """The number of tokens of the answer that can be scored. Raises PromptError for an answer of which none can."""
-    tokens, where = state.stages[0].tokens, _where(state)
+    started, tokens = state.begun, state.stages[0].tokens
+    where = f"run {started.run}"
+    if started.request.strategy not in STRATEGIES:
+        raise PromptError(
+            f"The strategy {started.request.strategy} makes another prompt for each part of the answer: none of them "
+            "decided the whole.",
+            where=where,
+            hint="Run it with the strategy direct, or with loop, of which the first turn is explained.",
+        )
     count = sum(1 for one in tokens if not one.step.end)
     if not count:
         raise PromptError("The run has no tokens, so nothing was chosen.", where=where, hint="Run it again.")
@@ -62,14 +73,10 @@ def _scored(state: RunState) -> int:
     return count
 
 
-def _where(state: RunState) -> str:
-    return f"run {state.started.run}" if state.started is not None else ""
-
-
 def _choice(
     state: RunState, count: int, kind: ChoiceKind | None, token: int = 0, path: str = "", call: int = 0
 ) -> WrittenChoice:
-    stage, where = state.stages[0], _where(state)
+    stage, where = state.stages[0], f"run {state.begun.run}"
     known = stage.written.get(call)
     tool = known.tool if known is not None else None
     match kind or ("tool" if tool is not None else "answer"):

@@ -13,7 +13,7 @@ import time
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Any
 
@@ -56,7 +56,9 @@ from glyphscope.prompting.rendered import encode
 from glyphscope.runs.prepared import PreparedRequest, prepare
 from glyphscope.runs.settling import settle
 from glyphscope.runs.state import RunState, StageState
+from glyphscope.runs.strategies.loop.tool_loop import first_turn
 from glyphscope.runs.strategies.request import TEMPLATE, generate_request, priced_prompt, special_tokens
+from glyphscope.turns import Expected
 
 _ALTERNATIVES = 40
 """The most probable tokens among which the best other one is searched for."""
@@ -79,16 +81,6 @@ class AblationProgress:
 Report = Callable[[AblationProgress], object]
 
 
-@dataclass
-class _Prompt:
-    """A prompt to score, for one part or several without which it is the same; `cost` tokens are to be evaluated."""
-
-    text: str
-    cost: int
-    plain: Spans = ()
-    effects: list[int] = field(default_factory=list)
-
-
 def ablate_prompt(
     state: RunState,
     model: Model,
@@ -106,19 +98,25 @@ def ablate_prompt(
     far. Raises ModelError for a model that cannot score or is not the run's, PromptError, and ContextOverflow if the
     prompt does not fit.
     """
-    prepared, stage = _scorable(state, model, tools)
-    request = prepared.request
+    prepared, expected = _scorable(state, model, tools)
+    request, stage = prepared.request, state.stages[0]
     messages = render_messages(request, prepared.offered)
     whole = priced_prompt(messages, model, request)
+    recorded = stage.prompt.text if stage.prompt is not None and tools is None else whole.text
+    if expected is not None and recorded != whole.text:
+        raise PromptError(
+            "The first prompt of this loop cannot be rendered again: a transform changed its messages.",
+            where=f"run {state.begun.run}",
+            hint="Run it again without transforms.",
+        )
     limit = None if budget is None else int(budget * whole.tokens)
-    scorer = _Scorer(prepared, stage, model, choice, report, stopped, limit=limit)
+    scorer = _Scorer(prepared, expected, stage, model, choice, report, stopped, limit=limit)
     base = scorer.whole_score(whole)
     parts = [one for one in variants(prepared, messages, whole) if one.omission.kind in kinds]
     parts.sort(key=lambda one: _place(one.omission))
     effects = scorer.effects_of(parts, messages)
-    recorded = stage.prompt.text if stage.prompt is not None else whole.text
     return PromptAblation(
-        run=state.started.run if state.started is not None else "",
+        run=state.begun.run,
         model=model.info,
         constraint=request.constraint,
         choice=choice,
@@ -128,25 +126,17 @@ def ablate_prompt(
         effects=tuple(effects),
         evaluated=scorer.evaluated,
         ms=scorer.ms,
-        note=whole.note
-        if tools is not None or recorded == whole.text
-        else f"{whole.note} {_DIFFERS}".strip(),
+        note=whole.note if recorded == whole.text else f"{whole.note} {_DIFFERS}".strip(),
     )
 
 
 def _scorable(
     state: RunState, model: Model, tools: Collection[str] | None
-) -> tuple[PreparedRequest, StageState]:
-    """The run's request, settled for the model, and the stage of its answer. Raises PromptError and ModelError."""
-    started, stage = state.started, state.stages[0]
-    if started is None:
-        raise PromptError("The record lacks the beginning of a run.", hint="Give the whole record.")
-    if started.request.strategy != "direct":
-        raise PromptError(
-            f"The parts of a prompt can be left out for the strategy direct, not {started.request.strategy}.",
-            where=f"run {started.run}",
-            hint="Run it again with the strategy direct.",
-        )
+) -> tuple[PreparedRequest, Expected | None]:
+    """The run's request, settled for the model; of a loop that of its first turn, with the expected answer. Raises
+    PromptError and ModelError.
+    """
+    started = state.begun
     if model.info.kind != "llama.cpp":
         raise ModelError(
             "This model cannot score a given text: only a model in a file returns the probabilities of all tokens.",
@@ -166,7 +156,8 @@ def _scorable(
         request = msgspec.structs.replace(
             under_constraint(request, "mask"), registry=offered.to_document(), grammar=None, relaxed=()
         )
-    return settle(request, model).accepted, stage
+    prepared = settle(request, model).accepted
+    return first_turn(prepared) if request.strategy == "loop" else (prepared, None)
 
 
 def _place(omission: Omission) -> tuple[float, int]:
@@ -182,6 +173,7 @@ class _Scorer:
     def __init__(
         self,
         prepared: PreparedRequest,
+        expected: Expected | None,
         stage: StageState,
         model: Model,
         choice: WrittenChoice,
@@ -199,16 +191,18 @@ class _Scorer:
         self._before = _text_before(stage, choice)
         names = special_tokens(prepared.request, model)
         self._request = msgspec.structs.replace(
-            generate_request(prepared.request, prepared.enforced, "", names=names),
+            generate_request(prepared.request, prepared.enforced, "", expected, names=names),
             written=tuple(PrefixPart(one.step.data, one.step.id, kept=True) for one in self._tokens),
             max_tokens=0,
             alternatives=_ALTERNATIVES,
             evidence="all",
+            scored_from=choice.first,
             rules=b"",
             near=None,
         )
         self._whole = PromptRendered(text="", tokens=0, cached=0)
         self._ids: list[int] = []
+        self._ends: list[int] = []  # the characters that the first tokens of the whole prompt complete
         self._seen_from = 0
         self._base: ChoiceScore | None = None
         self._total = 0
@@ -218,6 +212,7 @@ class _Scorer:
     def whole_score(self, prompt: PromptRendered) -> ChoiceScore:
         """The score with the whole prompt, which is read from the disk or stored there as a run's is."""
         self._whole, self._ids = prompt, encode(prompt.text, self._model, prompt.plain)
+        self._ends = list(accumulate(prompt.lengths))
         self._seen_from = _last_message(prompt)
         self._total = prompt.tokens + len(self._tokens)
         self._base = self._scored(
@@ -230,48 +225,46 @@ class _Scorer:
     def effects_of(self, parts: Sequence[Variant], messages: RenderedMessages) -> list[OmissionEffect]:
         """The effects of the parts, as far as the budget reaches: first estimates of those with much text behind them,
         then the scores, those of the largest estimates first. Prompts are scored beside the whole one, which stays in
-        the model's memory.
+        the model's memory. Each is rendered only then: of hundreds of tools, that takes as long as their evaluation.
         """
         effects = [OmissionEffect(one.omission) for one in parts]
-        prompts = self._rendered(parts, effects, messages)
-        self._total += sum(one.cost for one in prompts)
-        self._estimate(prompts, effects)
-        for one in sorted(prompts, key=lambda one: self._priority(one, effects)):
-            if not self._affords(one.cost):
-                continue
-            request = msgspec.structs.replace(self._request, prompt=one.text, plain=one.plain, beside=True)
-            try:
-                score = self._scored(request)
-            except PromptError as error:  # too long: a template may replace a message by another text
-                self._set(effects, one, problem=error.message)
-                continue
-            if score is None:
-                break
-            self._set(effects, one, score=score)
-        return effects
-
-    def _rendered(
-        self, parts: Sequence[Variant], effects: list[OmissionEffect], messages: RenderedMessages
-    ) -> list[_Prompt]:
-        """The prompts without the parts. Sets the problems of those that cannot be left out."""
-        prompts: dict[str, _Prompt] = {}
-        for index, (_, render) in enumerate(parts):
+        costs = [self._cost(one.omission) for one in parts]
+        self._total += sum(costs)
+        self._estimate(costs, effects)
+        scores: dict[str, ChoiceScore] = {}  # of parts without which the prompt is the same
+        for index in sorted(range(len(parts)), key=lambda at: self._priority(effects[at], costs[at])):
             if self._stopped():
                 break
+            if not self._affords(costs[index]):
+                continue
             try:
-                found = render()
-                text, plain = self._text_of(found)
-            except PromptError as error:
-                effects[index] = replace(effects[index], problem=error.message)
-                continue
-            ids = encode(text, self._model, plain)
-            effects[index] = replace(effects[index], tokens=len(ids))
-            if ids == self._ids:
-                effects[index] = replace(effects[index], problem="the prompt is the same without it")
-                continue
-            cost = len(ids) - common_length(ids[:-1], self._ids) + len(self._tokens)
-            prompts.setdefault(text, _Prompt(text, cost, plain)).effects.append(index)
-        return list(prompts.values())
+                text, plain = self._text_of(parts[index].render())
+                ids = encode(text, self._model, plain)
+                cost = len(ids) - common_length(ids[:-1], self._ids) + len(self._tokens)
+                found = replace(effects[index], tokens=len(ids))
+                if ids == self._ids:
+                    found = replace(found, problem="the prompt is the same without it", estimate=None)
+                elif text in scores or self._affords(cost):
+                    self._total += cost - costs[index] if text not in scores else -costs[index]
+                    request = msgspec.structs.replace(self._request, prompt=text, plain=plain, beside=True)
+                    score = scores[text] if text in scores else self._scored(request)
+                    if score is None:
+                        break
+                    scores[text] = score
+                    found = replace(found, score=score)
+            except PromptError as error:  # also too long: a template may replace a message by another text
+                found = replace(effects[index], problem=error.message, estimate=None)
+            effects[index] = found
+            self._report(AblationProgress(self.evaluated, self._total, found))
+        return effects
+
+    def _cost(self, omission: Omission) -> int:
+        """The tokens to evaluate without a part: those behind it, or all if its place is not known."""
+        hidden = _hidden(omission, self._ends)
+        behind = (
+            self._whole.tokens - hidden[0][0] - sum(last - first for first, last in hidden) if hidden else 0
+        )
+        return (behind if hidden else self._whole.tokens) + len(self._tokens)
 
     def _text_of(self, messages: RenderedMessages) -> tuple[str, Spans]:
         """The prompt of other messages, and its characters without control tokens."""
@@ -283,12 +276,12 @@ class _Scorer:
         switched: dict[str, Any] = {} if chat == DEFAULT_CHAT else {"chat": chat}
         return self._model.render_chat(*given, **switched).text + messages.begun, ()
 
-    def _estimate(self, prompts: Sequence[_Prompt], effects: list[OmissionEffect]) -> None:
+    def _estimate(self, costs: Sequence[int], effects: list[OmissionEffect]) -> None:
         """Estimate the effects of parts that cost several times as much to leave out."""
         cost = self._whole.tokens - self._seen_from + len(self._tokens)
-        for one in prompts:
-            hidden = _hidden(effects[one.effects[0]].omission, self._whole)
-            if not hidden or hidden[-1][1] >= self._seen_from or one.cost < _WORTH * cost:
+        for index, effect in enumerate(effects):
+            hidden = _hidden(effect.omission, self._ends)
+            if not hidden or hidden[-1][1] >= self._seen_from or costs[index] < _WORTH * cost:
                 continue
             if not self._affords(cost):
                 return
@@ -310,23 +303,16 @@ class _Scorer:
                 return
             if estimate is None:
                 return
-            self._set(effects, one, estimate=estimate)
+            effects[index] = replace(effect, estimate=estimate)
+            self._report(AblationProgress(self.evaluated, self._total, effects[index]))
 
-    def _priority(self, one: _Prompt, effects: Sequence[OmissionEffect]) -> tuple[float, int]:
+    def _priority(self, effect: OmissionEffect, cost: int) -> tuple[float, int]:
         """The cheap ones without an estimate first, then the largest estimates."""
-        estimates = [each.estimate for index in one.effects if (each := effects[index]).estimate is not None]
         base = self._base.logprob if self._base is not None else 0.0
-        return max(
-            (-abs(each.logprob - base) for each in estimates if each is not None), default=-math.inf
-        ), one.cost
+        return -math.inf if effect.estimate is None else -abs(effect.estimate.logprob - base), cost
 
     def _affords(self, cost: int) -> bool:
         return self._limit is None or self.evaluated + cost <= self._limit
-
-    def _set(self, effects: list[OmissionEffect], one: _Prompt, **found: Any) -> None:
-        for index in one.effects:
-            effects[index] = replace(effects[index], **found)
-            self._report(AblationProgress(self.evaluated, self._total, effects[index]))
 
     def _scored(self, request: GenerateRequest) -> ChoiceScore | None:
         """The score with the request's prompt; None if it was stopped."""
@@ -343,10 +329,9 @@ class _Scorer:
                 elif isinstance(output, tuple):
                     steps = output
                     break
-        self.evaluated += len(steps)
+        self.evaluated += len(steps[self._choice.first :])
         self.ms += (time.perf_counter() - start) * 1000
-        chosen = [one for one in steps if self._choice.first <= one.index < self._choice.last]
-        return ChoiceScore(tuple(map(self._token_score, chosen)))
+        return ChoiceScore(tuple(map(self._token_score, steps[self._choice.first :])))
 
     def _token_score(self, step: TokenStep) -> TokenScore:
         raw = step.logprob if step.logprob is not None else -math.inf
@@ -389,11 +374,10 @@ def _last_message(prompt: PromptRendered) -> int:
     return min(first, bisect_right(ends, prompt.parts[last].start))
 
 
-def _hidden(omission: Omission, prompt: PromptRendered) -> tuple[tuple[int, int], ...]:
-    """The ranges of the prompt's tokens that complete characters of a part; empty if they are not known."""
-    if not prompt.lengths:
+def _hidden(omission: Omission, ends: Sequence[int]) -> tuple[tuple[int, int], ...]:
+    """The ranges of the tokens with these ends that complete characters of a part; empty if they are not known."""
+    if not ends:
         return ()
-    ends = list(accumulate(prompt.lengths))
     ranges = ((bisect_right(ends, start), bisect_right(ends, end)) for start, end in sorted(omission.spans))
     return tuple((first, last) for first, last in ranges if last > first)
 

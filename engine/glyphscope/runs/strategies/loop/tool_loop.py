@@ -30,9 +30,10 @@ from glyphscope.events import (
 )
 from glyphscope.registry import ToolRegistry
 from glyphscope.runs.context import Context, Ending
+from glyphscope.runs.prepared import PreparedRequest
 from glyphscope.runs.strategies.decode import Decoding, Generated, stopping_on
 from glyphscope.runs.strategies.loop.guards import Guards, calls_per_turn
-from glyphscope.runs.strategies.loop.history_policy import EMPTY_NOTE, LoopHistory, fault_note
+from glyphscope.runs.strategies.loop.history_policy import EMPTY_NOTE, LoopHistory, fault_note, with_system
 from glyphscope.runs.strategies.request import generate_request, priced_prompt, special_tokens, with_messages
 from glyphscope.runs.strategies.turns import expected_answer, expected_calls
 from glyphscope.runs.tool_access import visible_registry, without_tools
@@ -210,6 +211,18 @@ class _Loop:
 
 
 # one turn: its constraint, and the calls and text parsed from it
+
+
+def first_turn(prepared: PreparedRequest) -> tuple[PreparedRequest, Expected]:
+    """The first turn of a loop as one direct request, and its expected answer, for whoever scores it again. Its prompt
+    is the loop's unless a transform changes messages. Raises PromptError and RegistryError.
+    """
+    settings, registry = prepared.request.loop, prepared.described
+    most = calls_per_turn(settings) if registry.allowed else 0
+    plan = TurnPlan(registry, most, words=settings.tool_use != "enforced")
+    request = plan_request(with_system(prepared.request), plan)
+    alone = PreparedRequest(msgspec.structs.replace(request, strategy="direct"), registry)
+    return alone, plan_expects(request, plan)
 
 
 @dataclass(frozen=True)
