@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from dataclasses import replace
 
 import msgspec
@@ -377,6 +378,14 @@ def test_the_command_explains_a_run(tmp_path, monkeypatch):
     html = page.read_text(encoding="utf-8")
     assert done.exit_code == 0 and "<script" not in html
     assert 'title="Without the example of browse, ' in html and "Influence of the prompt" in html
+    assert "only estimated" not in html and html.count('class="t holds') > 1
+    # a place in the prompt leads to its row
+    places = set(re.findall(r'href="#(part-\d+)" title="Without the (?:tool|example of) browse', html))
+    rows = dict(re.findall(r'<tr id="(part-\d+)"><th scope="row"><bdi>([^<]*)</bdi>', html))
+    assert {rows[place] for place in places} == {"tool browse", "example of browse"}
+    command("explain", "prompt", file, "--model", "rule.gguf", "--budget", "1.9", "-o", page)
+    html = page.read_text(encoding="utf-8")
+    assert 'class="t holds estimate" href=' in html and "only estimated" in html
     shown = json.loads(
         command("explain", "prompt", file, "--model", "rule.gguf", "--part", "example", "--json").stdout
     )

@@ -1,5 +1,5 @@
 """The playground's right side: the shown branch, a token with its alternatives, the costs of the turn, the size of the
-call, charts of the steps and of savings, the mask impact, and the influence of the prompt.
+call, charts of the steps and of savings, the mask impact, the influence of the prompt, and confused tools.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QLabel, QSizePolicy, QWidget
 
 from glyphscope.base.figures import count, duration
@@ -20,6 +21,7 @@ from glyphscope_gui.playground.branches.panel import BranchPanel
 from glyphscope_gui.playground.evidence_words import SAVED, STYLES, size_words, token_words
 from glyphscope_gui.playground.influence import InfluenceView
 from glyphscope_gui.playground.mask_impact_view import MaskImpactView
+from glyphscope_gui.playground.tool_pairs import ToolPairsView
 from glyphscope_gui.runs.alternatives_table import AlternativesModel, AlternativesTable
 from glyphscope_gui.runs.run_controller import Saving
 from glyphscope_gui.runs.stage_choice import ShownStage
@@ -94,6 +96,8 @@ class EvidenceDock(ScrollArea):
         self.all_button = push_button("", self, role="link", clicked=self._show_all)
         self.mask_impact = MaskImpactView(self)
         self.influence = InfluenceView(self)
+        self.influence.grown.connect(self._show_influence, Qt.ConnectionType.QueuedConnection)
+        self.tool_pairs = ToolPairsView(self)
         self.turn = TurnCosts(self)
         self.size_note = words_label("")
         self.measure = Segmented(_MEASURES, small=True, parent=self)
@@ -192,6 +196,16 @@ class EvidenceDock(ScrollArea):
         self._column.activate()
         self.ensureWidgetVisible(self.branch_bar, 0, 8)
 
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self.influence.fit_in(self.viewport().height())
+
+    def _show_influence(self) -> None:
+        """Scroll to the result, once it is laid out: the prompt and the list of its parts are visible together."""
+        self._column.activate()
+        top = self.influence.mapTo(self._body, self.influence.words.pos()).y()
+        self.verticalScrollBar().setValue(top)
+
     def _show_all(self) -> None:
         """Show all alternatives of the token, or the first few again."""
         self._shows_all = not self._shows_all
@@ -270,6 +284,7 @@ class EvidenceDock(ScrollArea):
             ),
         )
         self.mask_impact_section = _section(CardHeading(tr("Mask impact")), self.mask_impact)
+        self.influence_section = _section(CardHeading(tr("Influence of the prompt")), self.influence)
         self.savings_section = _section(
             CardHeading(tr("Saved by early abort")),
             _legend(SAVED),
@@ -285,7 +300,8 @@ class EvidenceDock(ScrollArea):
             self.size_section,
             steps,
             self.mask_impact_section,
-            _section(CardHeading(tr("Influence of the prompt")), self.influence),
+            self.influence_section,
+            _section(CardHeading(tr("Confused tools")), self.tool_pairs),
             self.savings_section,
             STRETCH,
             parent=body,

@@ -149,7 +149,7 @@ class PlaygroundPresenter(Page):
         self.stages = StagePresenter(context, self.view, self.evidence)
         self.rules = RulesPresenter(context, self.view, self.evidence)
         self.branches = BranchPresenter(context, self.view, self.evidence)
-        self.influence = InfluencePresenter(context, self.evidence.influence)
+        self.influence = InfluencePresenter(context, self.evidence.influence, self.evidence.tool_pairs)
         self.conversation = ConversationPresenter(context, self.view)
         self.examples = ExamplesMenu(self.view)
         self.examples.chosen.connect(self.show_bundled)

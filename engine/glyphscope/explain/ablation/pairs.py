@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
-from glyphscope.base.errors import PromptError
+from glyphscope.base.errors import ModelError, PromptError
 from glyphscope.explain.ablation.choice import written_choice
 from glyphscope.explain.ablation.scoring import Report, ablate_prompt
 from glyphscope.explain.ablation.types import OmissionEffect, OmissionKind, PromptAblation
@@ -73,9 +74,13 @@ def tool_pairs(
         if stopped():
             return
         tools = {choice.name, other}
-        found = ablate_prompt(state, model, choice, kinds=(), tools=tools, report=report, stopped=stopped)
-        if found.base.probability < SURE:
-            found = ablate_prompt(
-                state, model, choice, kinds=_SEPARATING, tools=tools, report=report, stopped=stopped
-            )
+        score = partial(ablate_prompt, state, model, choice, tools=tools, report=report, stopped=stopped)
+        try:
+            found = score(kinds=())
+            if found.base.probability < SURE:
+                found = score(kinds=_SEPARATING)
+        except ModelError:
+            if stopped():  # before this pair was scored
+                return
+            raise
         yield ToolPair(choice.name, other, request.prompt, found)
