@@ -23,7 +23,7 @@ from glyphscope_benchmarks.timing import Plan, ratios, seconds
 
 TWELVE: tuple[OmissionKind, ...] = ("sentence", "message")
 """The kinds of which the prompt of the bench has 12 parts."""
-BUDGET = 2.5
+BUDGET = 2.6
 SOME = Row(
     "12 parts of a prompt left out, over reading it",
     "ratio",

@@ -116,6 +116,15 @@ def test_a_budget_leaves_the_parts_with_the_least_influence_at_an_estimate():
     assert "by an estimate" in effect_words(found, left[0]) and "Only estimated: " in cost_words(found)
 
 
+def test_parts_that_are_estimated_at_nothing_are_left_out_by_their_cost():
+    _, found = ablated({}, more={"budget": 3})
+    left = [effect for effect in found.effects if effect.score is None]
+    done = [effect for effect in found.effects if effect.score is not None and effect.estimate is not None]
+    assert done and left and not any(map(found.change, found.effects))
+    places = [effect.omission.spans[0][0] for effect in left]
+    assert max(places) < min(effect.omission.spans[0][0] for effect in done)
+
+
 def test_stop_leaves_the_effects_so_far():
     _, whole = ablated({})
     calls = []

@@ -69,9 +69,7 @@ class Generation:
             self._note = f"{self._note} {_too_few(budget.least(ids, room), room)}".strip()
         self._before = [*prompt, *(one.id for one in written[:figures_from])]
         self._hidden, self._beside = request.hidden, self.sequence
-        self._shared = _shared(
-            self.sequence, engine, request, self._before, len(written) - figures_from
-        )
+        self._shared = _shared(self.sequence, engine, request, self._before, len(written) - figures_from)
         if self._shared is not None and engine.spare is not None:
             self.sequence = engine.spare
         self._unread = 1 if self._shared is None or not written else len(self._before) - self._shared

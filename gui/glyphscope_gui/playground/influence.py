@@ -152,7 +152,7 @@ class HeatView(RenderedPromptView):
 
     def _heat_mark(self, start: int, end: int, change: float, estimated: bool) -> QTextEdit.ExtraSelection:
         """A part without which what was written is less probable is green, another orange: the more it changes, the
-        stronger. What is only estimated has a dashed line instead.
+        stronger. A part that is only estimated has a dashed line instead.
         """
         colors, role = theme(), "holds" if change < 0 else "impossible"
         field = colors.color("field")

@@ -32,6 +32,7 @@ from glyphscope.events import (
 )
 from glyphscope.explain.ablation.parts import Variant, variants
 from glyphscope.explain.ablation.types import (
+    NOTHING,
     OMISSION_KINDS,
     ChoiceScore,
     Omission,
@@ -307,9 +308,13 @@ class _Scorer:
             self._report(AblationProgress(self.evaluated, self._total, effects[index]))
 
     def _priority(self, effect: OmissionEffect, cost: int) -> tuple[float, int]:
-        """The cheap ones without an estimate first, then the largest estimates."""
-        base = self._base.logprob if self._base is not None else 0.0
-        return -math.inf if effect.estimate is None else -abs(effect.estimate.logprob - base), cost
+        """The cheap ones without an estimate first, then the largest estimates; of those that are nothing, which have
+        no order, again the cheap ones first, so that the budget reaches as many as possible.
+        """
+        if effect.estimate is None or self._base is None:
+            return -math.inf, cost
+        change = abs(effect.estimate.logprob - self._base.logprob)
+        return -change if change >= NOTHING else 0.0, cost
 
     def _affords(self, cost: int) -> bool:
         return self._limit is None or self.evaluated + cost <= self._limit
