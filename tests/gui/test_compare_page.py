@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QImage
-from PySide6.QtWidgets import QScrollArea
+from PySide6.QtWidgets import QScrollArea, QWidget
 
 from comparing import BROKEN, GLYPH, JSON, NOTATIONS, Answers, Columns, opens, variant
 from fake_context import scripted
@@ -375,6 +375,7 @@ def test_the_settings_of_a_column_are_edited_in_its_popup_and_sent(make, qtbot):
     model = Answers()
     page, screen = make(model)
     page.context.project.set_options(max_tokens=99)
+    assert page.widget.findChild(QWidget, "compareSettings") is None  # it is made when it is opened
     screen.press(f"{SETTINGS} 2")
     assert "Column 2" in screen.texts() and screen.read("Model") == "Scripted: a"
     for name, value in (

@@ -40,7 +40,7 @@ def inspected(page, qtbot, example):
 
 
 def cells(table):
-    model = table.model()
+    model = table.rows
     role = Qt.ItemDataRole.AccessibleTextRole
     return [
         [str(model.data(model.index(row, column), role)) for column in range(model.columnCount())]
@@ -249,8 +249,19 @@ def test_the_errors_of_a_template_are_listed_with_their_conversations(faulty):
 
 
 @pytest.mark.slow
+def test_a_table_of_details_is_made_when_it_is_first_seen_with_its_rows(inspected, qtbot):
+    details = inspected.view.details
+    inspected.view.show()
+    qtbot.waitUntil(lambda: details.thinking.is_made)
+    assert not details.values.is_made
+    details.show_view("values")
+    qtbot.waitUntil(lambda: details.values.is_made and details.values.widget.isVisible())
+    assert details.values.widget.model().rowCount() == len(cells(details.values)) > 0
+
+
+@pytest.mark.slow
 def test_an_error_is_shown_in_its_prompt_beside_the_messages(faulty):
-    faulty.view.details.lint.selectRow(0)
+    faulty.view.details.lint.widget.selectRow(0)
     pair = faulty.view.pair
     assert pair.names[0].text() == "Messages" and "user: When can I leave Olten?" in pair.texts[0].text
     (mark,) = pair.texts[1].extraSelections()
@@ -266,7 +277,7 @@ def test_two_templates_are_compared_by_conversation(faulty, qtbot, example):
     assert rows["A question"] == ["same", ""]
     assert rows["A question after a result"][0] == "different"
     place = next(n for n, pair in enumerate(faulty.lint.pairs) if not pair.same)
-    faulty.view.details.compared.selectRow(place)
+    faulty.view.details.compared.widget.selectRow(place)
     assert [name.text() for name in faulty.view.pair.names] == ["open.jinja", "example.jinja"]
     assert [len(text.extraSelections()) for text in faulty.view.pair.texts] == [0, 1]
 
@@ -305,7 +316,7 @@ def switched(page, qtbot, tmp_path):
 
 
 def test_a_variable_is_set_by_its_row_and_left_out_by_it(switched):
-    table, project = switched.view.details.variables, switched.context.project
+    table, project = switched.view.details.variables.widget, switched.context.project
     rows = cells(table)
     assert [row[0] for row in rows] == ["effort", ""]
     assert "[much]" in rows[0][2] and "a question" in rows[0][2]

@@ -7,7 +7,6 @@ from PySide6.QtWidgets import QScrollArea, QWidget
 
 from glyphscope.base.shorten import capitalised
 from glyphscope_gui.compare.column_view import CompareColumn
-from glyphscope_gui.compare.variant_settings import VariantSettings
 from glyphscope_gui.compare.variants import OWN, PRESETS
 from glyphscope_gui.project.prompt_document import PromptDocument
 from glyphscope_gui.runs.compare_fields import CompareFields, CompareFieldsModel
@@ -51,7 +50,6 @@ class ComparePage(FollowsSize, QWidget):
         )
         self.facts = ElidedLabel(self, Qt.TextElideMode.ElideRight, role="muted")
         self._make_controls()
-        self.settings = VariantSettings(self)
         self.columns: list[CompareColumn] = []
         self.fields_model = CompareFieldsModel(self)
         self.fields = CompareFields(self.fields_model, self)

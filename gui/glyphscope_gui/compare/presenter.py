@@ -20,6 +20,7 @@ from glyphscope_gui.compare.experiment_presenter import ExperimentPresenter
 from glyphscope_gui.compare.page import ComparePage
 from glyphscope_gui.compare.seeded_presenters import AbPresenter, SeedsPresenter
 from glyphscope_gui.compare.seeds_page import SeedsPage
+from glyphscope_gui.compare.variant_settings import VariantSettings
 from glyphscope_gui.compare.variants import (
     CHANGEABLE,
     MAX_COLUMNS,
@@ -42,7 +43,7 @@ from glyphscope_gui.runs.run_controller import Phase
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.dialogs import ask_where_to_save
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import vbox
+from glyphscope_gui.shared.layouts import Late, vbox
 from glyphscope_gui.shared.page_ids import HeaderPart, PageId
 from glyphscope_gui.shared.run_words import model_name, opened_name, value_words
 
@@ -137,8 +138,7 @@ class ColumnsPresenter(ExperimentPresenter):
         page.removeRequested.connect(self._remove)
         page.openRequested.connect(lambda index: self._open(self.comparison.columns[index]))
         page.settingsRequested.connect(self._show_settings)
-        page.settings.changed.connect(self._set)
-        page.settings.reset_button.clicked.connect(self._reset)
+        self._settings = Late(self._made_settings)
         self._arranged()
 
     # -- requests of the user ----------------------------------------------------------------------------------
@@ -163,19 +163,25 @@ class ColumnsPresenter(ExperimentPresenter):
         if preset is not None:
             self.comparison.arrange(preset.of(self._basis))
 
+    def _made_settings(self) -> VariantSettings:
+        settings = VariantSettings(self._page)
+        settings.changed.connect(self._set)
+        settings.reset_button.clicked.connect(self._reset)
+        return settings
+
     def _show_settings(self, index: int) -> None:
         """Open the popup of the column's differing settings below its button."""
         self.models.look()
         self._open_settings = index
         self._fill_settings()
-        self._page.settings.show_below(self._page.columns[index].settings_button)
+        self._settings.widget.show_below(self._page.columns[index].settings_button)
 
     def _fill_settings(self) -> None:
         place = self._open_settings
         if place is not None and place < len(self.comparison.columns):
             column, basis = self.comparison.columns[place], self._basis
             name = tr("Column {number}", number=place + 1)
-            self._page.settings.show_variant(name, column.variant, basis.request, basis.models)
+            self._settings.widget.show_variant(name, column.variant, basis.request, basis.models)
 
     def _set(self, name: str, value: object) -> None:
         if self._open_settings is not None:
@@ -184,7 +190,7 @@ class ColumnsPresenter(ExperimentPresenter):
             if value == value_of({}, name, self._basis.request):
                 del variant[name]  # the playground's again
             self._change(place, variant)
-            self._page.settings.reset_button.setEnabled(bool(changes_of(variant)))
+            self._settings.widget.reset_button.setEnabled(bool(changes_of(variant)))
 
     def _reset(self) -> None:
         if self._open_settings is not None:
@@ -195,7 +201,7 @@ class ColumnsPresenter(ExperimentPresenter):
 
     def _models_found(self) -> None:
         """Complete the columns of the question with the models that were found, unless a column has run."""
-        if self._page.settings.isVisible():
+        if self._settings.is_made and self._settings.widget.isVisible():
             self._fill_settings()
         if self.preset == MODELS and self._is_untouched:
             self.choose_preset(MODELS)

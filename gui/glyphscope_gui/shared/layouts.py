@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Generic, TypeVar
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QResizeEvent, QWheelEvent
+from PySide6.QtGui import QResizeEvent, QShowEvent, QWheelEvent
 from PySide6.QtWidgets import (
     QBoxLayout,
     QFrame,
@@ -206,17 +206,12 @@ class LeavesWheel(WidgetMixin):
 W = TypeVar("W", bound=QWidget)
 
 
-class LateWidget(QWidget, Generic[W]):
-    """A place for a widget that is made on first use: empty, and `height` pixels high, until `widget` is first read,
-    which calls `make`.
-    """
+class Late(Generic[W]):
+    """A widget that is made on first use, such as a popup: when `widget` is first read, which calls `make`."""
 
-    def __init__(self, make: Callable[[], W], height: int = 0) -> None:
-        super().__init__()
+    def __init__(self, make: Callable[[], W]) -> None:
         self._make = make
         self._widget: W | None = None
-        self._rows = vbox(parent=self)
-        self.setMinimumHeight(height)
 
     @property
     def is_made(self) -> bool:
@@ -227,9 +222,30 @@ class LateWidget(QWidget, Generic[W]):
         """The widget, made now if it was not."""
         if self._widget is None:
             self._widget = self._make()
-            self._rows.addWidget(self._widget)
-            self.setMinimumHeight(0)
         return self._widget
+
+
+class LateWidget(Late[W], QWidget):
+    """The place of a late widget in a layout: empty, and `height` pixels high, until it is made; `when_seen`, it is
+    also made when its place is first shown.
+    """
+
+    def __init__(self, make: Callable[[], W], height: int = 0, *, when_seen: bool = False) -> None:
+        QWidget.__init__(self)
+        Late.__init__(self, lambda: self._placed(make()))
+        self._when_seen = when_seen
+        self._rows = vbox(parent=self)
+        self.setMinimumHeight(height)
+
+    def _placed(self, made: W) -> W:
+        self._rows.addWidget(made)
+        self.setMinimumHeight(0)
+        return made
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        if self._when_seen:
+            _ = self.widget
 
 
 class Flow(FollowsSize, QWidget):

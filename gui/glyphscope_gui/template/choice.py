@@ -58,7 +58,7 @@ class TemplateChoice(QObject):
         view.use_link.clicked.connect(self._use)
         view.own_link.clicked.connect(lambda: project.set_options(chat_template=""))
         view.names.activated.connect(lambda index: self.nameChosen.emit(view.names.itemData(index)))
-        view.details.variables.on_open(self._toggle)
+        view.details.variables.opened.connect(self._toggle)
         view.details.given.edited.connect(lambda values: project.set_options(template_vars=values))
         project.optionsChanged.connect(self._show_options)
         self._show_options(project.options)

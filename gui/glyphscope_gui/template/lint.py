@@ -30,7 +30,7 @@ from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.dialogs import ask_for_file, ask_where_to_save
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.template.page import TemplatePage
-from glyphscope_gui.template.tables import Row, RowsTable, TextCell
+from glyphscope_gui.template.tables import LateTable, Row, TextCell
 
 TEMPLATE_FILES = tr("Templates and models (*.jinja *.gguf *.json);;All files (*)")
 _TURNS = 100
@@ -117,9 +117,8 @@ class LintPresenter(QObject):
         self._background = Background(self)
         view.compare_link.clicked.connect(self._ask_for_other)
         view.details.export_link.clicked.connect(self._ask_where_to_export)
-        for table, show in ((view.details.lint, self._show_fault), (view.details.compared, self._show_pair)):
-            table.clicked.connect(show)
-            table.selectionModel().currentRowChanged.connect(show)
+        view.details.lint.chosen.connect(self._show_fault)
+        view.details.compared.chosen.connect(self._show_pair)
 
     def inspect(self, source: TemplateFile | None) -> None:
         """Look for the errors of another template; None clears the tables."""
@@ -198,17 +197,17 @@ class LintPresenter(QObject):
         self.pairs = ()
         self._fill(self._view.details.compared, _one_row(str(error)))
 
-    def _fill(self, table: RowsTable, rows: list[Row]) -> None:
+    def _fill(self, table: LateTable, rows: list[Row]) -> None:
         table.rows.show_rows(rows)
 
-    def _show_fault(self, index: QModelIndex, _before: QModelIndex | None = None) -> None:
+    def _show_fault(self, index: QModelIndex) -> None:
         if self.found is None or not 0 <= index.row() < len(self.found.faults):
             return
         pair = fault_pair(self.found.faults[index.row()], self.found)
         if pair is not None:
             self._view.pair.show_pair(pair, 0, 0)
 
-    def _show_pair(self, index: QModelIndex, _before: QModelIndex | None = None) -> None:
+    def _show_pair(self, index: QModelIndex) -> None:
         if not 0 <= index.row() < len(self.pairs):
             return
         pair = self.pairs[index.row()]

@@ -48,6 +48,7 @@ from glyphscope_gui.template.tables import (
     THINKING,
     VALUES,
     VARIABLES,
+    LateTable,
     Row,
     RowsTable,
     TextCell,
@@ -143,13 +144,12 @@ class Details(Card):
     """One of the tables of `DETAILS`, in that order."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        self.thinking = RowsTable(THINKING, tr("Prompt by thinking setting"))
-        self.notes = RowsTable(NOTES, tr("Warnings and corrections"))
-        self.values = RowsTable(VALUES, tr("Round trip of values"))
-        self.variables = named(
-            RowsTable(VARIABLES, tr("Variables of the template"), "templateVariables"),
-            tip=tr("Double-click or Enter sets a value for the next runs, and again leaves it out"),
-        )
+        self.thinking = LateTable(THINKING, tr("Prompt by thinking setting"))
+        self.notes = LateTable(NOTES, tr("Warnings and corrections"))
+        self.values = LateTable(VALUES, tr("Round trip of values"))
+        tip = tr("Double-click or Enter sets a value for the next runs, and again leaves it out")
+        words = tr("Variables of the template")
+        self.variables = LateTable(VARIABLES, words, "templateVariables", tip=tip)
         self.given = named(TextSetting(read_pairs_line, pairs_line, tr("none")), "templateGiven")
         named(
             self.given,
@@ -158,8 +158,8 @@ class Details(Card):
         )
         given = hbox(field_label(tr("In use:"), self.given, "muted"), (self.given, 1), margins=(PAD - 5, 2))
         variables = holder(vbox((self.variables, 1), given, spacing=2))
-        self.lint = RowsTable(LINT, tr("Errors of the template"))
-        self.compared = RowsTable(COMPARED, tr("Comparison of two templates"))
+        self.lint = LateTable(LINT, tr("Errors of the template"))
+        self.compared = LateTable(COMPARED, tr("Comparison of two templates"))
         tip = tr("Write the response_template that follows from this template, for transformers")
         self.export_link = link(tr("Export response_template…"), tip, name="exportResponseButton")
         self.exported = ElidedLabel(role="hint")

@@ -6,9 +6,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
-from PySide6.QtCore import QPointF, QSize, Qt
+from PySide6.QtCore import QModelIndex, QPointF, QSize, Qt, Signal
 from PySide6.QtGui import QPainter, QTextLayout
 from PySide6.QtWidgets import QHeaderView, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
@@ -25,6 +26,7 @@ from glyphscope_gui.shared.cells import (
 )
 from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import LateWidget
 from glyphscope_gui.shared.plain_table import PlainTable
 from glyphscope_gui.shared.table_model import PILL_ROLE, Index, TableModel
 from glyphscope_gui.theme import mono_font, theme
@@ -129,9 +131,14 @@ class RowsTable(PlainTable):
     """A table of these columns; fill it by `rows.show_rows`. `words` are its accessible name."""
 
     def __init__(
-        self, columns: Sequence[TextColumn], words: str, name: str = "", parent: QWidget | None = None
+        self,
+        columns: Sequence[TextColumn],
+        words: str,
+        name: str = "",
+        parent: QWidget | None = None,
+        rows: RowsModel | None = None,
     ) -> None:
-        self.rows = RowsModel(columns)
+        self.rows = RowsModel(columns) if rows is None else rows
         self._shares = [column.share for column in columns]
         super().__init__(self.rows, stretch=len(columns) - 1, parent=parent)
         self.rows.setParent(self)
@@ -154,6 +161,28 @@ class RowsTable(PlainTable):
 
     def _needed(self, column: int) -> int:
         return max(self.widest(column, MAX_MEASURED) + PILL, self.title_width(column)) + 6
+
+
+class LateTable(LateWidget[RowsTable]):
+    """The place of a RowsTable that is made when it is first seen; its `rows` are filled before.
+
+    `chosen` carries the index of a row that was clicked or selected, `opened` of one that was double-clicked, or on
+    which Enter was pressed.
+    """
+
+    chosen = Signal(QModelIndex)
+    opened = Signal(QModelIndex)
+
+    def __init__(self, columns: Sequence[TextColumn], words: str, name: str = "", *, tip: str = "") -> None:
+        super().__init__(partial(self._make, columns, words, name, tip), when_seen=True)
+        self.rows = RowsModel(columns)
+
+    def _make(self, columns: Sequence[TextColumn], words: str, name: str, tip: str) -> RowsTable:
+        table = named(RowsTable(columns, words, name, rows=self.rows), tip=tip)
+        table.clicked.connect(self.chosen)
+        table.selectionModel().currentRowChanged.connect(lambda index, _before: self.chosen.emit(index))
+        table.on_open(self.opened.emit)
+        return table
 
 
 def _delegate(column: TextColumn, parent: QWidget) -> QStyledItemDelegate:
