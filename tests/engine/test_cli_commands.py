@@ -114,7 +114,7 @@ def test_the_window_is_found_by_its_entry_point(monkeypatch):
 
     monkeypatch.setenv("QT_QPA_PLATFORM", "offscreen")
     monkeypatch.setattr(
-        "glyphscope.cli.gui.entry_points", lambda **query: [Window] if query["name"] == "gui" else []
+        "glyphscope.base.plugins._entries", lambda _path: {"glyphscope.apps": {"gui": Window}}
     )
     monkeypatch.setattr("glyphscope.cli.gui.gc.disable", lambda: disabled.append(len(opened)))
     assert command("gui", "a.glyphscope").exit_code == 3

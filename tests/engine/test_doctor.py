@@ -176,12 +176,17 @@ def test_a_missing_display_is_reported(monkeypatch, tmp_path, variables, words):
 
 def test_a_window_that_cannot_be_loaded_is_an_error_with_a_hint(monkeypatch):
     class Window:
+        name = value = "gui"
+        dist = None
+
         @staticmethod
         def load():
             raise ImportError("libEGL.so.1: cannot open shared object file")
 
     monkeypatch.setenv("QT_QPA_PLATFORM", "offscreen")
-    monkeypatch.setattr("glyphscope.cli.gui.entry_points", lambda **_query: [Window])
+    monkeypatch.setattr(
+        "glyphscope.base.plugins._entries", lambda _path: {"glyphscope.apps": {"gui": Window}}
+    )
     monkeypatch.setattr("glyphscope.cli.gui.gc.disable", lambda: None)
     result = command("gui")
     assert result.exit_code == 2 and "libEGL.so.1" in result.stderr and "glyphscope doctor" in result.stderr

@@ -2,6 +2,7 @@
 
 import json
 import struct
+import time
 
 import pytest
 from hypothesis import given, settings
@@ -46,6 +47,16 @@ def test_a_complete_header_is_read(write):
     assert (info.name, info.architecture, info.quantisation) == ("Tiny", "llama", "Q4_K_M")
     assert (info.context, info.vocabulary, info.parameters) == (2048, 3, 16)
     assert info.has_chat_template
+
+
+def test_the_header_of_a_file_is_read_once_until_the_file_changes(write, monkeypatch):
+    path = write(gguf())
+    assert read_header(path) is not read_header(path)  # it may be changed again without another time
+    later = time.time_ns() + 10**10
+    monkeypatch.setattr(time, "time_ns", lambda: later)
+    assert read_header(path) is read_header(path)
+    write(gguf(VALUES | {"general.name": "Other"}))
+    assert read_header(path).name == "Other"
 
 
 def test_the_sampling_that_a_file_states_is_read_without_impossible_values(write):

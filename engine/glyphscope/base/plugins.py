@@ -22,8 +22,10 @@ OWN = "glyphscope"
 
 GROUPS = tuple(
     f"glyphscope.{kind}"
-    for kind in ("importers", "sample_exporters", "run_exporters", "workers", "tools", "servers", "commands")
-)
+    for kind in (
+        "apps", "importers", "sample_exporters", "run_exporters", "workers", "tools", "servers", "commands",
+    )
+)  # fmt: skip
 
 T = TypeVar("T")
 
@@ -94,12 +96,16 @@ def _distribution(entry: EntryPoint) -> str:
 @cache
 def _entries(_path: tuple[str, ...]) -> dict[str, dict[str, EntryPoint]]:
     """The entry points by group and name, read once for a path on which packages are searched for."""
-    from importlib.metadata import entry_points
+    from importlib.metadata import PackageNotFoundError, distribution, entry_points
 
+    try:
+        own = frozenset(distribution(OWN).entry_points)
+    except PackageNotFoundError:
+        own = frozenset()
     found, groups = entry_points(), {}
     for group in GROUPS:
         entries: dict[str, EntryPoint] = {}
-        for entry in sorted(found.select(group=group), key=lambda entry: _distribution(entry) != OWN):
+        for entry in sorted(found.select(group=group), key=lambda entry: entry not in own):
             entries.setdefault(entry.name, entry)
         groups[group] = entries
     return groups

@@ -7,12 +7,16 @@ trusted before it is compared with the file's size.
 from __future__ import annotations
 
 import math
+import os
 import struct
+import threading
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
+from glyphscope.base.bounded_cache import BoundedCache
 from glyphscope.base.errors import ModelError
 from glyphscope.base.figures import byte_size
 from glyphscope.base.inputs import storage_error
@@ -132,6 +136,14 @@ _SPECIALS = ("bos", "eos", "eot", "eom")
 _MAX_TOKENS = 1 << 22
 
 
+_headers: BoundedCache[tuple[object, ...], Header] = BoundedCache(64)
+"""Without the arrays of the vocabulary, by the file's identity: the search for models reads the same as opening one."""
+_reading = threading.Lock()
+"""A second reader waits for the header instead of reading it at the same time."""
+_TICK_NS = 2_000_000_000
+"""A file that changed less than 2 s ago may change again without another time."""
+
+
 def read_header(path: Path) -> Header:
     """Raises ModelError for a file that cannot be read, is not a GGUF, or is visibly damaged or cut off."""
     return _read_file(path, "")
@@ -181,9 +193,16 @@ def _token(header: Header, name: str, tokens: Sequence[str]) -> str:
 
 def _read_file(path: Path, kept: str) -> Header:
     try:
-        size = path.stat().st_size
-        with path.open("rb") as file:
-            return _read(_Cursor(file, size, str(path)), kept)
+        with path.open("rb") as file, _reading:
+            status = os.fstat(file.fileno())
+            changed = max(status.st_mtime_ns, status.st_ctime_ns)
+            key = status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, changed, kept
+            header = _headers.get(key)
+            if header is None:
+                header = _read(_Cursor(file, status.st_size, str(path)), kept)
+                if kept not in (_TOKENS, _TOKEN_TYPES) and time.time_ns() - changed > _TICK_NS:
+                    _headers.put(key, header)
+            return header
     except OSError as error:
         failure = storage_error(error, path, "read")
         raise ModelError(failure.message, where=failure.where, hint=failure.hint) from error
