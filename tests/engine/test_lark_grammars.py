@@ -13,7 +13,7 @@ from glyphscope.grammar import Bound, covering_texts, match_text, sample_texts
 from glyphscope.grammar.bundled import bundled_grammars
 from glyphscope.grammar.convert import TargetLanguage, convert
 from glyphscope.grammar.languages import GBNF, load_grammar
-from glyphscope.grammar.lark_text.check import check_lark
+from glyphscope.grammar.lark_check import check_lark
 from glyphscope.grammar.match.report import compile_grammar
 from glyphscope.processes.compilers import service
 

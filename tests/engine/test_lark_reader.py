@@ -13,7 +13,7 @@ from glyphscope.grammar import sample_texts
 from glyphscope.grammar.gbnf import CheckCancelled, Diagnostic
 from glyphscope.grammar.generate.sample import texts_of_rules
 from glyphscope.grammar.languages import LARK, language_of
-from glyphscope.grammar.lark_text.check import LarkCheck, check_lark, check_lark_bytes
+from glyphscope.grammar.lark_check import LarkCheck, check_lark, check_lark_bytes
 from glyphscope.grammar.lark_text.diagnostics import CODES
 from glyphscope.grammar.lark_text.openai import openai_problems
 from glyphscope.grammar.match.report import compile_grammar

@@ -9,7 +9,7 @@ import pytest
 
 import keyword_rows
 from cli_command import command
-from glyphscope.base.errors import PromptError, RegistryError
+from glyphscope.base.errors import GrammarError, PromptError, RegistryError
 from glyphscope.events import (
     Aborted,
     Answer,
@@ -22,15 +22,17 @@ from glyphscope.events import (
     decode_event,
     encode_event,
 )
-from glyphscope.explain import Freedom, cost_words, relaxation_cost
+from glyphscope.explain import Attributor, Freedom, cost_words, relaxation_cost
 from glyphscope.explain.proof import boundary_examples
-from glyphscope.grammar import compile_grammar
+from glyphscope.grammar import MaskReader, compile_grammar, match_text, to_lark
 from glyphscope.grammar.gbnf import load_gbnf
 from glyphscope.models import ScriptedModel
 from glyphscope.notation import write_call
 from glyphscope.registry import ToolRegistry, default_registry, parse_document
 from glyphscope.runs import branch_request, enforced_registry, relaxed, run_state
+from glyphscope.runs.relaxation import enforced_answer
 from glyphscope.runs.strategies import answer_validator, continue_aborted, run
+from glyphscope.runs.strategies.turns import expected_answer
 from glyphscope.store import encode_record
 from glyphscope.store.exports import RecordedRun, export
 from glyphscope.turns import build_call_grammar
@@ -383,16 +385,6 @@ def test_an_unknown_cost_is_described_as_unknown(before, after, words):
 
 
 @pytest.mark.parametrize(
-    "answer", [Answer("choice", "a\nb"), Answer("regex", "a"), Answer("lark", 'start: "a"')]
-)
-def test_only_a_schema_has_keywords_to_relax(answer):
-    request = RunRequest(prompt="", registry=ToolRegistry().to_document(), answer=answer, constraint="off")
-    events = list(run(request, ScriptedModel("a")))
-    with pytest.raises(RegistryError, match=f"Only a schema has keywords .* is a {answer.kind}"):
-        branch_request(events, 1, relax=("schema", "/properties/age/minimum"))
-
-
-@pytest.mark.parametrize(
     ("schema", "texts", "words"),
     [
         ({"type": "integer", "maximum": 9}, ("7", "70"), ["the value changed from 7 to 70."]),
@@ -413,3 +405,122 @@ def test_the_cost_of_relaxing_an_answers_schema_compares_its_values(schema, text
     branch = branch_request(first, 0, text=texts[1], relax=("schema", pointer))
     found = cost_words(relaxation_cost(first, list(run(branch, ScriptedModel("")))))
     assert found[-1:] == words and any("With all constraints: CONSTRAINT_MAX" in line for line in found)
+
+
+# -- rules of a grammar -------------------------------------------------------------------------------------------
+
+SUMS = 'start: sum\nsum: part (SIGN part)*\npart: NUMBER | "(" sum ")"\nSIGN: /[-+]/\nNUMBER: /[0-9]+/\n'
+GBNF = 'root ::= sum\nsum ::= part ([-+] part)*\npart ::= [0-9]+ | "(" sum ")"\n'
+QUOTED = r'root ::= "\"" part ("+" part)* "\""' + "\npart ::= [0-9]+"
+
+
+def asked_for(kind, text, relax=(), **changes):
+    relaxed = tuple(Relaxed("answer", f"/{rule}") for rule in relax)
+    return request(answer=Answer(kind, text), relaxed=relaxed, **changes)
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "rule"), [("lark", SUMS, "NUMBER"), ("lark", SUMS, "part"), ("gbnf", GBNF, "part")]
+)
+def test_a_relaxed_rule_of_an_answer_is_any_text_up_to_what_follows_it(kind, text, rule):
+    free = expected_answer(asked_for(kind, text, [rule])).grammar(ToolRegistry())
+    reader = MaskReader(lark=to_lark(free))
+    for answer, fits in (
+        ("1+2", True),
+        ("1+x y", True),
+        ("x", True),
+        ("", False),
+        ("()", True),
+        ("x+", True),
+    ):
+        judge = answer_validator(asked_for(kind, text, [rule]), ToolRegistry())
+        judge.feed(answer)
+        judge.finish()
+        found = reader.accepts(answer), match_text(free, answer).accepted, judge.valid
+        assert found == (fits, fits, fits), (answer, found)
+
+
+def test_what_follows_a_relaxed_rule_is_enforced():
+    text = 'start: "<" WORD ">" END\nWORD: /[a-z]+/\nEND: /[.]/'
+    free = expected_answer(asked_for("lark", text, ["WORD"])).grammar(ToolRegistry())
+    for answer, fits in (
+        ("<A b>.", True),
+        ("<>.", False),
+        ("<A>", False),
+        ("<A>>..>.", True),
+        ("A>.", False),
+    ):
+        assert (
+            match_text(free, answer).accepted is fits
+            and MaskReader(lark=to_lark(free)).accepts(answer) is fits
+        )
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "rule", "why"),
+    [
+        ("lark", SUMS, "start", "start is the first rule: without it, nothing is enforced"),
+        ("lark", SUMS, "nothing", "has no rule nothing.*It has .*NUMBER"),
+        ("lark", 'start: A\nA: B+\nB: "b"', "B", "no rule B.*inside of another one is a part of that one"),
+        ("gbnf", GBNF, "root", "root is the first rule"),
+        ("regex", "[a-z]+", "pattern", "pattern is the first rule"),
+        ("choice", "a\nb", "a", "has no rule a.*only its first rule"),
+    ],
+)
+def test_a_rule_that_cannot_be_relaxed_is_an_error_with_the_reason(kind, text, rule, why):
+    with pytest.raises(GrammarError, match=f"(?s){why}"):
+        enforced_answer(asked_for(kind, text, [rule]))
+    with pytest.raises(RegistryError, match="Name a rule: answer:/RULE"):
+        enforced_answer(request(answer=Answer(kind, text), relaxed=(Relaxed("search", "/a/b"),)))
+
+
+@pytest.mark.parametrize(
+    ("grammar", "rule", "strict", "free", "never"),
+    [
+        ({"type": "grammar", "syntax": "lark", "definition": SUMS}, "NUMBER", '"1+2"', '"1+x\\"y"', '""'),
+        (QUOTED, "part", '"1+2"', '"1+x\\"y"', '""'),
+    ],
+)
+def test_a_relaxed_rule_of_an_argument_is_any_text_of_the_string(grammar, rule, strict, free, never):
+    registry = one_tool({"properties": {"v": {"type": "string", "x-grammar": grammar}}, "required": ["v"]})
+    loose = relaxed(registry, "t", f"/properties/v/x-grammar/{rule}")
+    for tools, text, fits in (
+        (registry, strict, True), (registry, free, False), (loose, strict, True), (loose, free, True),
+        (loose, never, False),
+    ):  # fmt: skip
+        call = f'{{"tool":"t","args":{{"v":{text}}}}}'
+        assert match_text(build_call_grammar(tools, "json", "tool-args"), call).accepted is fits, text
+    assert takes(relaxed(registry, "t", "/properties/v/x-grammar"), {"v": "anything"}) == (True, True)
+    for wrong, why in (
+        ("root" if isinstance(grammar, str) else "start", "is the first rule"),
+        ("x", "no rule x"),
+    ):
+        with pytest.raises(RegistryError, match=why):
+            relaxed(registry, "t", f"/properties/v/x-grammar/{wrong}")
+
+
+@pytest.mark.parametrize(("kind", "text"), [("lark", SUMS), ("gbnf", GBNF)])
+def test_a_branch_relaxes_the_rule_that_masked_a_token_and_reports_the_cost(kind, text):
+    events = list(run(asked_for(kind, text), ScriptedModel(["1", "+", "(", "2", ")"])))
+    whole = ToolRegistry()
+    found = Attributor(asked_for(kind, text), whole).find("1+(", "x")
+    rule = "part"
+    assert found == ("answer", f"/{rule}", f"rule {rule}")
+    branch = branched(events, 3, ["x y", ")"], text="x y", relax=("answer", f"/{rule}"))
+    cost = relaxation_cost(events, branch)
+    assert cost.relaxed == (Relaxed("answer", "/part"),) and not cost.valid
+    words = " ".join(cost_words(cost))
+    assert "Relaxed: answer:/part." in words and "With all constraints: SYNTAX at character 3" in words
+    assert "arguments" not in words
+
+
+def test_the_rule_of_a_custom_tool_that_masks_a_token_is_found():
+    grammar = {"type": "grammar", "syntax": "lark", "definition": SUMS}
+    registry = one_tool({"properties": {"v": {"type": "string", "x-grammar": grammar}}, "required": ["v"]})
+    asked = request(registry=registry.to_document())
+    for before, text, pointer in (
+        ('{action="t" v="1+', "x", "/properties/v/x-grammar/part"),
+        ('{action="t" v="', '"', "/properties/v/x-grammar"),
+    ):
+        found = Attributor(asked, registry).find(before, text)
+        assert found is not None and found.pointer == pointer, found

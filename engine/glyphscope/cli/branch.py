@@ -100,8 +100,9 @@ def branch(
         typer.Option(
             "--relax",
             metavar="TOOL:/POINTER",
-            help="Remove this keyword of the tool's parameters from the constraint, "
-            "as in search:/properties/max_results/maximum; the cost is printed.",
+            help="Remove this keyword of the tool's parameters from the constraint, as in "
+            "search:/properties/max_results/maximum, or this rule of the answer's grammar, as in answer:/RULE; "
+            "the cost is printed.",
         ),
     ] = None,
     max_tokens: Annotated[
@@ -197,7 +198,8 @@ def _place(relax: str | None) -> tuple[str, str] | None:
         raise InputError(
             f"{relax!r} names no constraint.",
             where="--relax",
-            hint="Give a tool and a JSON Pointer into its parameters: search:/properties/max_results/maximum.",
+            hint="Give a tool and a JSON Pointer into its parameters: search:/properties/max_results/maximum, "
+            "or a rule of the answer's grammar: answer:/RULE.",
         )
     return tool, f"/{pointer}"
 

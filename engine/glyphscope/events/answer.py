@@ -26,10 +26,14 @@ _SHOWN = 40
 
 
 class Answer(msgspec.Struct, frozen=True, omit_defaults=True):
-    """`text` is the schema as JSON, the pattern, the listed texts (one per line), or the grammar; empty for a call."""
+    """`text` is the schema as JSON, the pattern, the listed texts (one per line), or the grammar; empty for a call.
+
+    `relaxed` are the names of a grammar's rules in whose places any text is possible.
+    """
 
     kind: AnswerKind = "call"
     text: str = ""
+    relaxed: tuple[str, ...] = ()
 
     @property
     def is_call(self) -> bool:

@@ -25,10 +25,11 @@ from glyphscope.events import ArgumentOrder, Relaxed, RunRequest, violations_of
 from glyphscope.grammar import MatchCancelled, MatchLimit, MatchLimits, State, compile_grammar
 from glyphscope.grammar.builder.tools import SCHEMA
 from glyphscope.grammar.match.report import Compiled
+from glyphscope.grammar.text_grammar import open_rules
 from glyphscope.registry import ToolRegistry
 from glyphscope.registry.facts import Whole, implicit, in_place
-from glyphscope.registry.keywords import CHOICES, COMBINATIONS, KEYWORDS, keyword_indices
-from glyphscope.runs.relaxation import parts_of, relaxed
+from glyphscope.registry.keywords import CHOICES, COMBINATIONS, CUSTOM, KEYWORDS, keyword_indices
+from glyphscope.runs.relaxation import ANSWER, parts_of, relaxed
 from glyphscope.runs.strategies.turns import answer_validator, expected_answer
 
 SECONDS = 3.0
@@ -59,7 +60,9 @@ Unrelated: TypeAlias = Literal["", "order", "duplicate"]
 
 
 class Attribution(NamedTuple):
-    """The constraint `keyword` at the JSON Pointer `pointer` into the `parameters` of `tool`, as used by `relaxed`."""
+    """The constraint `keyword` at the JSON Pointer `pointer` into the `parameters` of `tool`, as used by `relaxed`; for
+    a rule, `rule NAME`.
+    """
 
     tool: str
     pointer: str
@@ -125,23 +128,33 @@ class Attributor:
                 others = [other for other in candidates[place + 1 :] if _of_another(pointer, other, choice)]
                 if any(self._lets_through(tool, other, before, text) for other in others[:_OTHERS]):
                     pointer = choice  # each alternative rejects it for a different reason
-                return Attribution(tool, pointer, parts_of(pointer).keyword)
+                _, keyword, rule = parts_of(pointer)
+                is_rule = tool == ANSWER or (keyword == CUSTOM and rule)
+                return Attribution(tool, pointer, f"rule {rule or keyword}" if is_rule else keyword)
         return None
 
     def _candidates(self, tool: str, before: str, text: str, here: State, after: State) -> Iterator[str]:
         """Pointers to the validator's violations, then to the constraints where the text fails, innermost first."""
         only = self._only(tool)
-        schema = only.tools[0].parameters
+        schema = only.tools[0].parameters if only.tools else {}
         validator = answer_validator(self._request, only)
-        for violation in violations_of([*validator.feed(before), *validator.feed(text)]):
+        for violation in violations_of([*validator.feed(before), *validator.feed(text)]) if schema else ():
+            if parts_of(violation.rule).keyword == CUSTOM:
+                continue  # its rules come first
             if violation.rule:
                 yield from _with_names(schema, violation.rule)
             elif violation.code == "UNKNOWN_ARGUMENT":
                 yield "/additionalProperties"
         for state in (after, here):
+            if tool == ANSWER:
+                names = [one.rule for one in state.expectations()] + open_rules(state)
+                yield from (to_pointer((name,)) for name in dict.fromkeys(names))
+                continue
             origins = [rule.origin for rule in reversed(state.active_rules())]
             origins = [one.origin for one in state.expectations()] + origins
             for origin in dict.fromkeys(origin for origin in origins if origin is not None):
+                if parts_of(origin.pointer).keyword == CUSTOM:
+                    yield origin.pointer
                 yield from _constraints_at(schema, origin.pointer)
                 yield from origin.text_keywords
         yield from _constraints_at(schema, "")
@@ -169,6 +182,8 @@ class Attributor:
         return here is not None and not self._accepts(here, text) and self._accepts(free, text)
 
     def _only(self, tool: str) -> ToolRegistry:
+        if tool == ANSWER:
+            return self._registry
         found = self._registry.get(tool)
         assert found is not None, "it was called"
         return replace(self._registry, tools=(found,))
@@ -176,11 +191,11 @@ class Attributor:
     # computed once each: `_tool`, `_state` and `_grammar` are the caches of these
 
     def _find_tool(self, before: str) -> str | None:
-        """The tool that `before` calls, or the answer's schema; None while it is unknown or not enabled, and under a
-        grammar without a schema.
-        """
-        if self._request.grammar is not None or not self._request.answer.has_schema:
+        """The tool that `before` calls, or the answer's schema or rules; None while it is unknown or not enabled."""
+        if not has_parts(self._request):
             return None
+        if not self._request.answer.has_schema:
+            return ANSWER
         if not self._request.answer.is_call:
             return SCHEMA
         validator = answer_validator(self._request, self._registry)
@@ -205,6 +220,11 @@ class Attributor:
             return compile_grammar(expected_answer(request).grammar(registry))
         except GlyphscopeError:
             return None
+
+
+def has_parts(request: RunRequest) -> bool:
+    """Whether what constrains the request has keywords or rules that can be relaxed."""
+    return request.grammar is None and request.answer.kind not in ("regex", "choice")
 
 
 def is_control_token(text: str) -> bool:

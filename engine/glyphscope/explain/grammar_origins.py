@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from glyphscope.base.pointer import follow, steps_of
 from glyphscope.grammar.tree import Origin
 from glyphscope.registry import ToolRegistry
-from glyphscope.registry.keywords import said
+from glyphscope.registry.keywords import CUSTOM, said
 
 
 class RuleOrigin(NamedTuple):
@@ -28,6 +28,8 @@ def rule_origin(registry: ToolRegistry, origin: Origin) -> RuleOrigin:
     tool = registry.get(origin.tool)
     found = follow(tool.parameters, origin.pointer) if tool else None
     constraint = constraint_words(found[1]) if found and argument is not None else ""
+    if CUSTOM in parts[:-1]:
+        constraint, inner = f"rule {parts[-1]}", inner[:-2]
     names = [origin.tool, *([argument] if argument is not None else []), *inner]
     return RuleOrigin(
         origin.tool, argument, constraint, " · ".join([*names, *([constraint] if constraint else [])])

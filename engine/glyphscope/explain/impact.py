@@ -19,7 +19,7 @@ from glyphscope.base.figures import percent, pluralize
 from glyphscope.base.pointer import follow, readable, steps_of
 from glyphscope.base.shorten import shorten
 from glyphscope.events import Alternative, RunRequest, Token, TokenStep
-from glyphscope.explain.constraint_attribution import Attribution, Attributor, is_control_token
+from glyphscope.explain.constraint_attribution import Attribution, Attributor, has_parts, is_control_token
 from glyphscope.explain.in_prompt import PromptPlace, prompt_places
 from glyphscope.explain.masked import token_reasons
 from glyphscope.grammar import MatchLimit
@@ -123,8 +123,7 @@ def mask_impact(
         return MaskImpact((), None)
     request = state.started.request
     attributor = None
-    by_schema = request.grammar is None and request.answer.has_schema
-    if state.registry is not None and request.strategy == "direct" and by_schema:
+    if state.registry is not None and request.strategy == "direct" and has_parts(request):
         attributor = Attributor(request, state.registry)
     fields = []
     for steps in _steps_by_field(stage):
@@ -147,7 +146,7 @@ def mask_impact(
 def _unexplained(request: RunRequest) -> Unexplained:
     if request.grammar is not None:
         return "grammar"
-    return "strategy" if request.answer.has_schema else "answer"
+    return "strategy" if has_parts(request) else "answer"
 
 
 def _is_constrained(request: RunRequest, stage: StageState) -> bool | None:

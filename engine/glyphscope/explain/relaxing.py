@@ -68,7 +68,7 @@ class RelaxationCost:
 
     `valid` is None while that text is unfinished and has no violation. The branch begins at token `token`; `before` and
     `after` are the tokens that the run's and the branch's constraint allowed there. `tools` are the names of the tools
-    that run and branch call. `changes` is None if one of the two has no complete call.
+    that run and branch call. `changes` is None if one of the two has no complete call. `has_values`: a schema describes them.
     """
 
     relaxed: tuple[Relaxed, ...]
@@ -81,6 +81,7 @@ class RelaxationCost:
     branch: RelaxingSpent
     tools: tuple[str | None, str | None]
     changes: tuple[ArgumentChange, ...] | None
+    has_values: bool = True
 
 
 def relaxation_cost(parent_events: Iterable[AnyEvent], branch_events: Iterable[AnyEvent]) -> RelaxationCost:
@@ -109,6 +110,7 @@ def relaxation_cost(parent_events: Iterable[AnyEvent], branch_events: Iterable[A
         branch=_spent(branch),
         tools=(before.tool, after.tool),
         changes=_changes(before, after),
+        has_values=request.answer.has_schema,
     )
 
 
@@ -129,7 +131,7 @@ class WholeVerdict:
         self.valid = False if self.violations else validator.valid if ended else None
         self.tool = validator.tool
         self.value: Any = validator.arguments
-        if not request.answer.is_call and state.answer is not None:
+        if request.answer.kind == "schema" and state.answer is not None:
             self.value = parse_value(state.answer.text, request.notation)
 
 
@@ -187,7 +189,7 @@ def cost_words(cost: RelaxationCost) -> list[str]:
         *verdict_words(cost),
         *_freedom_words(cost),
         _tokens_words(cost.run, cost.branch),
-        *_arguments_words(cost),
+        *(_arguments_words(cost) if cost.has_values else ()),
     ]
 
 
@@ -199,7 +201,7 @@ def _relaxed_words(cost: RelaxationCost) -> Iterator[str]:
 
 
 def verdict_words(whole: RelaxationCost | WholeVerdict) -> Iterator[str]:
-    """Sentences: the whole registry's verdict on the call of a run with relaxed constraints."""
+    """Sentences: the verdict of the whole registry, or constraint, on the answer of a run with relaxed parts of it."""
     if whole.valid:
         yield "With all constraints, the new text is valid anyway."
     elif whole.valid is None:

@@ -23,10 +23,11 @@ from referencing.jsonschema import DRAFT202012
 
 from glyphscope.grammar.regular import pattern
 from glyphscope.grammar.regular.regex import unreadable
+from glyphscope.grammar.text_grammar import is_text
 from glyphscope.grammar.time_limit import check_time
 from glyphscope.grammar.tree import ByIdentity
 from glyphscope.registry.facts import exact, is_named, listed
-from glyphscope.registry.keywords import COMBINATIONS, KEYWORDS, OTHERS, PATTERNS
+from glyphscope.registry.keywords import COMBINATIONS, CUSTOM, KEYWORDS, OTHERS, PATTERNS
 
 
 def unevaluated_properties(validator: Any, expected: Any, instance: Any, schema: Any) -> Iterator[Any]:
@@ -135,6 +136,11 @@ def pattern_keywords(matches: Callable[[str, str], bool | None]) -> dict[str, An
         "patternProperties": pattern_properties,
         "additionalProperties": additional_properties,
     }
+
+
+def _custom(validator: Validator, form: Any, instance: Any, schema: Any) -> Iterator[Any]:
+    if isinstance(instance, str) and not is_text(schema, instance):
+        yield jsonschema.ValidationError(f"{instance!r} is not a text of its grammar")
 
 
 def identity(value: Any) -> Hashable:
@@ -292,6 +298,7 @@ SafeValidator: Any = jsonschema.validators.extend(
         "multipleOf": _compared(_is_off, "not a multiple of"),
         "type": _type,
         "uniqueItems": _unique_items,
+        CUSTOM: _custom,
         "unevaluatedProperties": unevaluated_properties,
         **pattern_keywords(pattern.found),
     },

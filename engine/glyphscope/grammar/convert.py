@@ -19,12 +19,10 @@ from glyphscope.grammar.languages import load_grammar
 from glyphscope.grammar.lark.emit import to_lark
 from glyphscope.grammar.regular.regex import PatternNotEnforced, whole_node
 from glyphscope.grammar.regular.rust_regex import rust_regex
-from glyphscope.grammar.traversal import callees_first
+from glyphscope.grammar.text_grammar import one_expression
 from glyphscope.grammar.tree import NEVER, Grammar, Node, Rule
 
 TargetLanguage: TypeAlias = Literal["gbnf", "lark", "regex", "json-schema"]
-MAX_NODES = 20_000
-"""The maximum number of nodes of a grammar as one regular expression."""
 _SYNTAX = frozenset("\\.+*?()|[]{}^$/")
 _IN_CLASS = frozenset("\\]^-[&~")
 _CONTROLS = {0x09: "\\t", 0x0A: "\\n", 0x0D: "\\r"}
@@ -75,25 +73,6 @@ def pattern_grammar(pattern: str) -> Grammar:
             hint="Write it without look-around, back references and word boundaries.",
         ) from None
     return Grammar({"pattern": Rule("pattern", tree.terminal(node))}, "pattern", lexed=True)
-
-
-def one_expression(grammar: Grammar) -> Node:
-    """The grammar as one regular node. Raises GrammarError for a recursive one, and for one that is too large."""
-    bodies: dict[str, Node] = {}
-    sizes: dict[str, int] = {}
-    for name in callees_first([grammar.root], lambda name: grammar.rules[name].refs):
-        rule = grammar.rules[name]
-        if missing := next((ref for ref in rule.refs if ref not in bodies), ""):
-            raise GrammarError(
-                f"The rule {missing} contains itself, which a regular expression cannot express.",
-                where=name,
-                hint="Convert to GBNF or Lark.",
-            )
-        sizes[name] = sum(sizes.get(getattr(node, "name", ""), 1) for node in tree.walk(rule.body))
-        if sizes[name] > MAX_NODES:
-            raise GrammarError("As one regular expression, the grammar is too large.", where=name)
-        bodies[name] = tree.replace_refs(rule.body, bodies.__getitem__)
-    return bodies[grammar.root]
 
 
 def regex_text(node: Node) -> str:

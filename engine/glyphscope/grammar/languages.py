@@ -12,17 +12,13 @@ from pathlib import PurePath
 from typing import NamedTuple, Protocol
 
 from glyphscope.base.errors import GrammarError
-from glyphscope.base.lines import Lines
 from glyphscope.grammar.gbnf.check import apply_fixes, check_gbnf, check_gbnf_bytes
-from glyphscope.grammar.gbnf.diagnostics import Diagnostic
+from glyphscope.grammar.gbnf.diagnostics import Diagnostic, errors_in_words
 from glyphscope.grammar.gbnf.emit.gbnf_text import print_gbnf
 from glyphscope.grammar.gbnf.parse.syntax import GrammarSyntax
-from glyphscope.grammar.lark_text.check import check_lark, check_lark_bytes
+from glyphscope.grammar.lark_check import check_lark, check_lark_bytes
 from glyphscope.grammar.lark_text.format import print_lark
 from glyphscope.grammar.tree import Grammar
-
-MAX_SHOWN = 10
-"""The maximum number of errors in one message."""
 
 
 class GrammarCheck(Protocol):
@@ -92,19 +88,6 @@ def load_grammar(text: str, *, where: str = "grammar", path: str = "") -> Gramma
         return check.grammar
     errors = [diagnostic for diagnostic in check.diagnostics if diagnostic.severity == "error"]
     raise GrammarError(errors_in_words(text, errors), where=where, hint=language.hint)
-
-
-def errors_in_words(text: str, errors: list[Diagnostic], before: int = 0) -> str:
-    """The first errors, a line each; the first `before` characters, which the caller added, do not count."""
-    lines = Lines(text[before:])
-    shown = [
-        f"line {line}, column {column}: {error.message}"
-        for error in errors[:MAX_SHOWN]
-        for line, column in [lines.place(max(0, error.start - before))]
-    ]
-    return "\n".join(
-        [*shown, *([f"… and {len(errors) - MAX_SHOWN} more"] if len(errors) > MAX_SHOWN else [])]
-    )
 
 
 @lru_cache(maxsize=4)

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from glyphscope.registry import Tool
 from glyphscope.registry.facts import listed, merged, patterns_of
-from glyphscope.registry.keywords import CHOICES, KEYWORDS, LIMITS, Measure
+from glyphscope.registry.keywords import CHOICES, CUSTOM, KEYWORDS, LIMITS, Measure
 
 _MAX_DEPTH = 3
 """Levels of nested objects and arrays that are written out; deeper ones are named by their type."""
@@ -84,6 +84,8 @@ def _kind(kind: str, schema: dict[str, Any], root: dict[str, Any], depth: int, k
             text = "non-empty string"
         if "format" in schema:
             text += f" ({schema['format']})"
+        if isinstance(form := schema.get(CUSTOM), dict) and form.get("type") == "grammar":
+            text += f" of the {form['syntax']} grammar {json.dumps(form['definition'], ensure_ascii=False)}"
         return text + "".join(f" matching {pattern}" for _, pattern in patterns_of(schema))
     if kind == "array" and depth < _MAX_DEPTH:
         inner = type_text(schema.get("items", True), root, depth + 1, known)

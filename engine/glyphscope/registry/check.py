@@ -18,7 +18,7 @@ from jsonschema_specifications import REGISTRY  # type: ignore[import-untyped]
 from glyphscope.base.pointer import Path
 from glyphscope.base.shorten import schema_error_words
 from glyphscope.registry.facts import patterns_of
-from glyphscope.registry.keywords import NAMED, ONE, is_unset
+from glyphscope.registry.keywords import CUSTOM, NAMED, ONE, is_unset
 from glyphscope.registry.patterns import bad_schema_pattern
 from glyphscope.registry.references import MAX_SCHEMAS, SchemaPlace, SchemaPlaces, TooManySchemas, references
 
@@ -95,6 +95,8 @@ def _keywords(schema: dict[str, Any], draft: int | None) -> Iterator[tuple[Path,
             yield from _not_schemas(keyword, value.items())
         elif keyword == "type":
             yield from _type(value)
+        elif keyword == CUSTOM and isinstance(value, dict):
+            yield from _format(value)
         elif keyword == "required" and isinstance(value, bool):
             yield (
                 (keyword,),
@@ -138,6 +140,20 @@ def meant_type(name: str) -> str | None:
     """The type that another language's name means, such as `dict` or `STRING`; empty for any type, None if unknown."""
     lower = name.lower()
     return lower if lower in _TYPES else _MEANT.get(lower)
+
+
+def _format(form: dict[str, Any]) -> Iterator[tuple[Path, str]]:
+    """The errors in the format of a custom tool, but not those in its grammar, which only its reader finds."""
+    if form.get("type") not in ("text", "grammar"):
+        yield (CUSTOM, "type"), 'The type of a format is "text" or "grammar".'
+    if form.get("type") == "grammar":
+        if (syntax := form.get("syntax")) not in ("lark", "regex"):
+            words = (
+                "The grammar has no syntax" if syntax is None else f"Unknown syntax {json.dumps(syntax)[:60]}"
+            )
+            yield (CUSTOM, "syntax"), f'{words}: write "lark" or "regex".'
+        if not isinstance(form.get("definition"), str):
+            yield (CUSTOM, "definition"), "The definition of a grammar is a text."
 
 
 def _patterns(schema: dict[str, Any]) -> Iterator[tuple[Path, str]]:

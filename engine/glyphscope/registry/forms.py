@@ -1,26 +1,32 @@
 """The common forms of tools, read into one form: names, descriptions and schemas, not yet checked.
 
-Glyphscope's form; OpenAI's `tools` array (wrapped in `function` or bare); an MCP `tools/list` result (also in its
-JSON-RPC envelope); `{name: JSON Schema}`; and `{name: {"args": {argument: {"type", "required", "min", "max", …}}}}`.
+Glyphscope's form; OpenAI's `tools` array (wrapped in `function` or `custom`, or bare); an MCP `tools/list` result (also
+in its JSON-RPC envelope); `{name: JSON Schema}`; and `{name: {"args": {argument: {"type", "required", "min", "max",
+…}}}}`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from glyphscope.base.errors import Problem, RegistryError
 from glyphscope.base.json_values import json_file
 from glyphscope.base.pointer import Path, to_pointer
 from glyphscope.registry.check import meant_type
 from glyphscope.registry.document import plain
-from glyphscope.registry.keywords import ABOUT, ANY_TYPE, DEFINITIONS, LIMITS
-from glyphscope.registry.tool import VERSION, ToolRegistry
+from glyphscope.registry.keywords import ABOUT, ANY_TYPE, CUSTOM, DEFINITIONS, LIMITS
+from glyphscope.registry.tool import VERSION, Tool, ToolRegistry, custom_parameters
+
+Api: TypeAlias = Literal["templates", "chat", "responses"]
+"""The receiver of tools: chat templates and compatible servers, or one of OpenAI's two interfaces."""
 
 _SCHEMA_KEYS = ("parameters", "inputSchema", "input_schema")
 _OUR_KEYS = {"glyphscope", "tools", "unknown_arguments"}
 _OUR_TOOL_KEYS = {"name", "description", "enabled", "parameters"}
+
+_OUR_CUSTOM_KEYS = {"name", "description", "enabled", "type", "format"}
 
 _SIGNS = {"args", "type", "$schema", "description", "title", *ABOUT["object"], *ANY_TYPE, *DEFINITIONS}
 """The value for a tool's name has at least one of these keys: those of a JSON Schema, or of the short form."""
@@ -79,7 +85,7 @@ def read_forms(document: Any, where: str = "") -> RawRegistry:
         )
     elif isinstance(document.get("tools"), list):
         _listed(raw, document["tools"], ("tools",))
-    elif isinstance(document.get("name"), str) or isinstance(document.get("function"), dict):
+    elif isinstance(document.get("name"), str) or _is_wrapped(document):
         _listed(raw, [document], None)
     elif document and all(_is_schema(value) for value in document.values()):
         for name, value in document.items():
@@ -87,6 +93,11 @@ def read_forms(document: Any, where: str = "") -> RawRegistry:
     else:
         raise _unknown_form(where)
     return raw
+
+
+def _is_wrapped(document: dict[str, Any]) -> bool:
+    """Whether this is a single tool as Chat Completions has it."""
+    return isinstance(document.get("function"), dict) or document.get("type") == "custom"
 
 
 def _is_schema(value: Any) -> bool:
@@ -121,7 +132,8 @@ def _own_form(raw: RawRegistry, document: dict[str, Any], where: str) -> None:
         return
     for index, item in enumerate(tools):
         if isinstance(item, dict):
-            _report_unknown_keys(raw, item, _OUR_TOOL_KEYS, ("tools", index))
+            known = _OUR_CUSTOM_KEYS if item.get("type") == "custom" else _OUR_TOOL_KEYS
+            _report_unknown_keys(raw, item, known, ("tools", index))
     _listed(raw, tools, ("tools",))
 
 
@@ -135,22 +147,40 @@ def _listed(raw: RawRegistry, items: list[Any], path: Path | None) -> None:
     """Tools that contain their name; `path` None: the document is a single tool."""
     for index, item in enumerate(items):
         at: Path = () if path is None else (*path, index)
-        if isinstance(item, dict) and isinstance(item.get("function"), dict):
-            item, at = item["function"], (*at, "function")
+        custom = isinstance(item, dict) and item.get("type") == "custom"
+        wrapper = "custom" if custom else "function"
+        if isinstance(item, dict) and isinstance(item.get(wrapper), dict):
+            item, at = item[wrapper], (*at, wrapper)
         if not isinstance(item, dict):
             raw.problem(at, "A tool is an object with a name and parameters.")
             continue
-        key = next((key for key in _SCHEMA_KEYS if key in item), "parameters")
+        key = "format" if custom else next((key for key in _SCHEMA_KEYS if key in item), "parameters")
+        schema, pointers = item.get(key), below((*at, key))
+        if custom:
+            schema, pointers = _of_format(schema, (*at, key))
         raw.tools.append(
             RawTool(
                 at=at,
                 name=item.get("name"),
                 description=item.get("description"),
-                parameters=item.get(key),
+                parameters=schema,
                 enabled=item.get("enabled", True),
-                pointers=below((*at, key)),
+                pointers=pointers,
             )
         )
+
+
+def _of_format(form: Any, at: Path) -> tuple[Any, Callable[[Path], Path]]:
+    """The parameters of a custom tool, and their places; Chat Completions has the grammar in an object of its own."""
+    if isinstance(form, dict) and isinstance(grammar := form.get("grammar"), dict):
+        form = {**form, **grammar}
+        del form["grammar"]
+        at = (*at, "grammar")
+    if form is None:
+        form = {"type": "text"}
+    return custom_parameters(
+        form
+    ), lambda path: (*at, *path[path.index(CUSTOM) + 1 :]) if CUSTOM in path else at
 
 
 def below(prefix: Path) -> Callable[[Path], Path]:
@@ -224,19 +254,25 @@ def _arg_keywords(raw: RawRegistry, spec: dict[str, Any], path: Path) -> Iterato
             raw.problem((*path, key), "Unknown constraint.")
 
 
-def to_openai(registry: ToolRegistry) -> list[dict[str, Any]]:
-    """The allowed tools as the `tools` of a chat completion request; the schemas are copies."""
-    return [
-        {
-            "type": "function",
-            "function": {
-                "name": tool.name,
-                "description": tool.description,
-                "parameters": plain(tool.parameters)[0],
-            },
-        }
-        for tool in registry.allowed
-    ]
+def to_openai(registry: ToolRegistry, api: Api = "templates") -> list[dict[str, Any]]:
+    """The allowed tools as the `tools` of a request; the schemas are copies.
+
+    Chat templates and servers other than OpenAI's have no custom tools: for them these are functions, too.
+    """
+    return [_openai(tool, api) for tool in registry.allowed]
+
+
+def _openai(tool: Tool, api: Api) -> dict[str, Any]:
+    inner: dict[str, Any] = {"name": tool.name, "description": tool.description}
+    kind: str = "function"
+    form = tool.format if api != "templates" else None
+    if form is None:
+        inner["parameters"] = plain(tool.parameters)[0]
+    else:
+        grammar = {key: value for key, value in form.items() if key != "type"}
+        kind, nested = "custom", api == "chat" and grammar
+        inner["format"] = {"type": form["type"], "grammar": grammar} if nested else dict(form)
+    return {"type": kind, **inner} if api == "responses" else {"type": kind, kind: inner}
 
 
 def to_json(registry: ToolRegistry) -> str:

@@ -18,7 +18,9 @@ from glyphscope.events import Code
 DRAFT_2020_12 = "https://json-schema.org/draft/2020-12/schema"
 
 CUSTOM = "x-grammar"
-"""Our own keyword: GBNF for the text of the value."""
+"""Our own keyword: GBNF for the text of the value, or the format of a custom tool for the text of a string."""
+RELAXED = "x-relaxed"
+"""Our own keyword beside it: the names of its rules that are relaxed (`runs.relaxation`)."""
 
 TYPES = ("object", "array", "string", "integer", "number", "boolean", "null")
 
@@ -195,13 +197,14 @@ KEYWORDS: dict[str, Keyword] = {
         Keyword("additionalItems", inside="one", relaxable=False),
         Keyword("dependencies", inside="named", in_place=True, relaxable=False),
         Keyword("contentSchema", inside="one", relaxable=False),
-        Keyword(CUSTOM),
+        Keyword(CUSTOM, code="CONSTRAINT_PATTERN"),
         # without a type, almost any text is accepted
         Keyword("type", both=_both_types, rejects=_always, code="TYPE_MISMATCH", said=True),
         _definitions("$defs"),
         _definitions("definitions"),
         *(Keyword(name, decides=False, relaxable=False, since=since)
           for name, since in (("$schema", 0), ("$id", 6), ("$anchor", 8), ("$dynamicAnchor", 8), ("$vocabulary", 8))),
+        Keyword(RELAXED, decides=False, relaxable=False),
         *(_note(name, str) for name in ("$comment", "contentEncoding", "contentMediaType", "description", "title")),
         *(_note(name, bool) for name in ("deprecated", "readOnly", "writeOnly")),
         _note("default", object),

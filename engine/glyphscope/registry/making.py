@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from glyphscope.base.pointer import value_at
-from glyphscope.registry.keywords import OTHERS, TYPES, children, names_with
+from glyphscope.registry.keywords import CUSTOM, OTHERS, RELAXED, TYPES, children, names_with
 
 _NAMING = names_with(lambda keyword: keyword.in_place and not keyword.part_of) - {"not"} | {"$ref"}
 """Keywords whose schemas may name members of the same object."""
@@ -33,7 +33,9 @@ def closed(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def without(schema: dict[str, Any], keyword: str, name: str = "") -> dict[str, Any]:
-    """The schema without a constraint: a keyword, or one of the names that it requires."""
+    """The schema without a constraint: a keyword, one of the names that it requires, or a rule of a grammar."""
+    if name and keyword == CUSTOM:
+        return {**schema, RELAXED: [*schema.get(RELAXED, ()), name]}
     if name:
         return {**schema, keyword: [other for other in schema[keyword] if other != name]}
     if keyword in OTHERS["object"] or schema[keyword] is False:

@@ -10,10 +10,20 @@ from functools import cached_property
 from typing import Any, Literal
 
 from glyphscope.base.pointer import follow_reference
-from glyphscope.registry.keywords import IN_PLACE, children
+from glyphscope.registry.keywords import CUSTOM, IN_PLACE, children
 
 VERSION = 1
 """The version of Glyphscope's form of a registry that this program writes, and the latest that it reads."""
+
+
+CUSTOM_INPUT = "input"
+"""The only argument of a custom tool, and the key of its text in OpenAI's calls."""
+
+
+def custom_parameters(form: Any) -> dict[str, Any]:
+    """The parameters of a custom tool with that `format`."""
+    text = {"type": "string", CUSTOM: form}
+    return {"type": "object", "properties": {CUSTOM_INPUT: text}, "required": [CUSTOM_INPUT]}
 
 
 @dataclass(frozen=True)
@@ -41,6 +51,13 @@ class Tool:
             target = follow_reference(self.parameters, str(schema.get("$ref", "")))
             waiting += () if target is None else (target[1],)
         return frozenset(names)
+
+    @property
+    def format(self) -> dict[str, Any] | None:
+        """The `format` of a tool that OpenAI calls custom, whose only argument is a text of it. None for others."""
+        form = self.parameters.get("properties", {}).get(CUSTOM_INPUT)
+        form = form.get(CUSTOM) if isinstance(form, dict) else None
+        return form if isinstance(form, dict) and self.parameters == custom_parameters(form) else None
 
 
 @dataclass(frozen=True)
@@ -93,7 +110,8 @@ class ToolRegistry:
         if self.unknown_arguments != "refuse":
             document["unknown_arguments"] = self.unknown_arguments
         document["tools"] = [
-            {"name": t.name, "description": t.description, "enabled": t.enabled, "parameters": t.parameters}
+            {"name": t.name, "description": t.description, "enabled": t.enabled}
+            | ({"parameters": t.parameters} if t.format is None else {"type": "custom", "format": t.format})
             for t in self.tools
         ]
         return document

@@ -88,8 +88,8 @@ def relaxation_problems(request: RunRequest) -> Problems:
     if request.grammar is not None:
         yield _wrong(
             "relaxed",
-            "The run uses a custom grammar, in which no schema keyword can be relaxed.",
-            "Change the grammar, or turn the constraint off for the branch.",
+            "The run uses a custom grammar in place of that of the tools, in which nothing can be relaxed.",
+            "Use the grammar as the answer, whose rules can be relaxed, or turn the constraint off for the branch.",
         )
     if request.native == ENDPOINTS_OWN:
         yield _wrong(

@@ -3,7 +3,8 @@
 Only the keyword at a JSON Pointer of a tool's parameters is removed: the result accepts all that the registry accepts,
 and more (except within a `oneOf`, a `not` or an `if`, where allowing more can mean rejecting more). A definition that
 several places refer to is not changed for all of them; a pointer through the `$ref` removes the keyword at that one
-place.
+place. A rule of a grammar (of an `x-grammar`, or of an answer) is relaxed by its name: any text is possible in place of
+its texts, and what follows it is as before.
 """
 
 from __future__ import annotations
@@ -19,16 +20,21 @@ from glyphscope.base.figures import pluralize
 from glyphscope.base.pointer import Path, follow_reference, key_of, steps_of, to_pointer, value_at, with_value
 from glyphscope.base.shorten import and_more
 from glyphscope.events import TOOL_CHOICES, Answer, RunRequest
+from glyphscope.grammar.text_grammar import UnreadableGrammar, text_grammar, written_grammar
 from glyphscope.registry import ToolRegistry
 from glyphscope.registry.facts import implicit
-from glyphscope.registry.keywords import DEFINITIONS, OTHERS, keyword_indices, names_with
+from glyphscope.registry.keywords import CUSTOM, DEFINITIONS, OTHERS, keyword_indices, names_with
 from glyphscope.registry.making import without
 from glyphscope.registry.references import SchemaPlaces, references
-from glyphscope.turns.answers import schema_answer
+from glyphscope.turns.answers import answer_grammar, schema_answer
 
 _RELAXABLE = names_with(lambda keyword: keyword.relaxable)
 _NOTES = names_with(lambda keyword: keyword.annotation)
 """Annotations: a reference with no other keywords beside it can be replaced by its target."""
+_NAMING = ("required", CUSTOM)
+"""The keywords of which a part is relaxed by its name."""
+ANSWER = "answer"
+"""In place of a tool's name, for a rule of the answer's grammar."""
 _SHOWN = 5
 """The maximum number of places that an error names."""
 
@@ -36,9 +42,10 @@ _SHOWN = 5
 def relaxed(registry: ToolRegistry, tool: str, pointer: str) -> ToolRegistry:
     """A copy of the registry without the constraint at that JSON Pointer of the tool's `parameters`.
 
-    The pointer is that of a keyword (`/properties/max_results/maximum`), or of a name or index under `required`
-    (`/required/0`). An object's `/additionalProperties` can also be relaxed if it is not written but unnamed
-    members are rejected. Raises RegistryError if there is no such constraint, or if it cannot be removed.
+    The pointer is that of a keyword (`/properties/max_results/maximum`), of a name or index under `required`
+    (`/required/0`), or of a rule under `x-grammar` (`/properties/input/x-grammar/term`). An object's
+    `/additionalProperties` can also be relaxed if it is not written but unnamed members are rejected. Raises
+    RegistryError if there is no such constraint, or if it cannot be removed.
     """
     found = registry.get(tool)
     where = f"{tool}: {pointer}" if pointer else tool
@@ -54,7 +61,9 @@ def relaxed(registry: ToolRegistry, tool: str, pointer: str) -> ToolRegistry:
 
 
 class Parts(NamedTuple):
-    """A constraint: its schema's path, its keyword (empty for the schema `false`), and a name under `required`."""
+    """A constraint: its schema's path, its keyword (empty for the schema `false`), and a name under `required`, or of a
+    rule under `x-grammar`.
+    """
 
     path: Path
     keyword: str = ""
@@ -67,8 +76,8 @@ def parts_of(pointer: str) -> Parts:
     """
     steps = steps_of(pointer)
     for index in keyword_indices(steps[:-1]):
-        if steps[index] == "required":
-            return Parts(steps[:index], "required", steps[index + 1])
+        if steps[index] in _NAMING:
+            return Parts(steps[:index], steps[index], steps[index + 1])
     return Parts(steps[:-1], steps[-1] if steps else "")
 
 
@@ -90,15 +99,11 @@ def enforced_registry(request: RunRequest, registry: ToolRegistry) -> ToolRegist
     For an answer other than a call, a schema is the only tool, and any other answer has none. Raises RegistryError, and
     GrammarError for an invalid schema.
     """
+    if not request.answer.has_schema:
+        enforced_answer(request)
+        return ToolRegistry((), "allow")
     if not request.answer.is_call:
-        tools = (schema_answer(request.answer),) if request.answer.kind == "schema" else ()
-        registry = ToolRegistry(tools, "allow")
-        if request.relaxed and not tools:
-            raise RegistryError(
-                f"Only a schema has keywords that can be relaxed, and the answer is a {request.answer.kind}.",
-                where="relaxed",
-                hint="Change the answer, or turn the constraint off for the branch.",
-            )
+        registry = ToolRegistry((schema_answer(request.answer),), "allow")
     for one in request.relaxed:
         registry = relaxed(registry, one.tool, one.pointer)
     chosen = None if request.tool_choice in TOOL_CHOICES else registry.get(request.tool_choice)
@@ -106,11 +111,29 @@ def enforced_registry(request: RunRequest, registry: ToolRegistry) -> ToolRegist
 
 
 def enforced_answer(request: RunRequest) -> Answer:
-    """The request's answer without the relaxed keywords of its schema. Raises RegistryError and GrammarError."""
+    """The request's answer without the relaxed keywords of its schema, or rules of its grammar.
+
+    Raises RegistryError and GrammarError.
+    """
     if not request.relaxed or request.answer.is_call:
         return request.answer
+    if request.answer.kind != "schema":
+        return _with_rules(request)
     (tool,) = enforced_registry(request, ToolRegistry())
     return replace_fields(request.answer, text=json.dumps(tool.parameters))
+
+
+def _with_rules(request: RunRequest) -> Answer:
+    for one in request.relaxed:
+        if one.tool != ANSWER or len(steps_of(one.pointer)) != 1:
+            raise RegistryError(
+                "This answer has no schema: the rules of its grammar can be relaxed.",
+                where=f"{one.tool}: {one.pointer}",
+                hint=f"Name a rule: {ANSWER}:/RULE.",
+            )
+    made = replace_fields(request.answer, relaxed=tuple(steps_of(one.pointer)[0] for one in request.relaxed))
+    answer_grammar(made)
+    return made
 
 
 class _Finding:
@@ -132,8 +155,9 @@ class _Finding:
             left = steps[index + 1 :]
             if not left and isinstance(value, dict) and self._is_schema(path):
                 return self._keyword(path, value, step)
-            if len(left) == 1 and step == "required" and isinstance(value, dict) and self._is_schema(path):
-                return Parts(path, step, self._required(value, left[0]))
+            if len(left) == 1 and step in _NAMING and isinstance(value, dict) and self._is_schema(path):
+                named = self._rule if step == CUSTOM else self._required
+                return Parts(path, step, named(value, left[0]))
             if step == "$ref" and isinstance(value, dict) and isinstance(value.get(step), str):
                 path = self._put_in_place(path, value)
                 value = value_at(self.root, path)
@@ -172,6 +196,15 @@ class _Finding:
             return str(names[index])
         listed = ", ".join(names) or "none"
         raise self._error(f'"{name}" is not required.', f"Required: {listed}.")
+
+    def _rule(self, schema: dict[str, Any], name: str) -> str:
+        changed, where = without(schema, CUSTOM, name), self._where
+        try:
+            if text_grammar(changed, where) is None and written_grammar(changed, where) is None:
+                raise self._error(f'There is no "{CUSTOM}" with rules.', "")
+        except UnreadableGrammar as error:
+            raise self._error(error.message, error.hint) from None
+        return name
 
     def _step(self, value: Any, step: str) -> tuple[Any, str | int]:
         key = key_of(value, step)

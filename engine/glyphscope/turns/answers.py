@@ -20,6 +20,7 @@ from glyphscope.grammar.match.nullability import may_be_empty
 from glyphscope.grammar.match.report import compile_grammar
 from glyphscope.grammar.match.words import END
 from glyphscope.grammar.regular.regex import PatternNotEnforced, whole_node
+from glyphscope.grammar.text_grammar import open_rules, rule_words, with_relaxed
 from glyphscope.grammar.tree import (
     EMPTY,
     CharClass,
@@ -44,8 +45,6 @@ if TYPE_CHECKING:  # builders of grammars, which a judge of texts does not need
     from glyphscope.grammar.builder.tools import ToolRules
     from glyphscope.registry import Tool
 
-MAX_RULES = 4
-"""The maximum number of open rules that a violation names."""
 _CODES: dict[str, Code] = {"regex": "CONSTRAINT_PATTERN", "choice": "CONSTRAINT_ENUM"}
 _SUBJECTS = {"regex": "the pattern", "choice": "the choices"}
 
@@ -85,6 +84,8 @@ def answer_grammar(answer: Answer) -> Grammar:
             grammar = _lexeme("choice", alt(*_choices(answer)))
         case _:
             grammar = _lexeme("pattern", _pattern(answer.text))
+    if answer.relaxed:
+        grammar = with_relaxed(grammar, answer.relaxed, "answer")
     _check(grammar, compile_grammar(grammar).start())
     return grammar
 
@@ -256,11 +257,11 @@ class TextValidator:
         if self._ended or self._state.expected() == (END,):
             return self._violate("TRAILING_TEXT", f"{shown} follows the end of the answer", at)
         kind = self._answer.kind
-        subject = _SUBJECTS.get(kind) or _rule_words(self._state)
+        subject = _SUBJECTS.get(kind) or rule_words(self._state)
         return self._violate(_CODES.get(kind, "SYNTAX"), f"{subject} cannot continue with {shown}", at)
 
     def _violate(self, code: Code, message: str, at: int) -> Violation:
-        rules = () if self._answer.kind in _SUBJECTS else _open_rules(self._state)
+        rules = () if self._answer.kind in _SUBJECTS else open_rules(self._state)
         expected = (END,) if self._ended else self._state.expected()
         found = Violation(
             code=code, message=message, path="", char=at, token=self._token,
@@ -268,16 +269,3 @@ class TextValidator:
         )  # fmt: skip
         self.violations.append(found)
         return found
-
-
-def _open_rules(state: State) -> list[str]:
-    """The names of the open rules, innermost first, without what `%ignore` allows."""
-    names = dict.fromkeys(rule.name for rule in reversed(state.active_rules()))
-    return [name for name in names if not name.startswith("%")]
-
-
-def _rule_words(state: State) -> str:
-    """`the rule term (in expr, in root)`."""
-    inner, *outer = _open_rules(state) or ["root"]
-    around = ", ".join(f"in {name}" for name in outer[:MAX_RULES])
-    return f"the rule {inner}" + (f" ({around})" if around else "")

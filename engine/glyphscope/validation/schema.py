@@ -12,6 +12,7 @@ never wrong.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import replace
 from functools import reduce
 from operator import or_
@@ -22,6 +23,7 @@ from glyphscope.grammar.checking import DeepStack, listed_by_all
 from glyphscope.grammar.regular import pattern
 from glyphscope.grammar.regular.formats import FORMATS
 from glyphscope.grammar.regular.regex import unreadable
+from glyphscope.grammar.text_grammar import UnreadableGrammar, text_grammar
 from glyphscope.notation.scalars import ARRAY, BOOLEAN, DECIMAL, INTEGER, NULL, NUMBER, OBJECT, STRING
 from glyphscope.registry.facts import (
     Count,
@@ -34,7 +36,7 @@ from glyphscope.registry.facts import (
     range_of,
     types_of,
 )
-from glyphscope.registry.keywords import CHOICES, COMBINATIONS, KEYWORDS, companions
+from glyphscope.registry.keywords import CHOICES, COMBINATIONS, CUSTOM, KEYWORDS, companions
 from glyphscope.validation.checker import Checker
 from glyphscope.validation.numbers import is_empty
 from glyphscope.validation.spec import (
@@ -45,6 +47,7 @@ from glyphscope.validation.spec import (
     Spec,
     SpecPlace,
     StringPattern,
+    StringTexts,
 )
 
 _MAX_ALTERNATIVES = 128
@@ -286,6 +289,7 @@ class SchemaSet:
         return Spec(
             kinds=kinds, kinds_rule=kinds_rule, enum=enum, enum_rule=enum_rule, span=span, length=length,
             patterns=tuple(part for place in places for part in _patterns(place)),
+            texts=tuple(part for place in places for part in _texts(place)),
             objects=tuple(part for place in places for part in self._objects(place)), required=required,
             members=count_of(places, "members"), member_names=tuple(self._inner(places, "propertyNames")),
             closed=top and self._closed, arrays=tuple(part for place in places for part in self._arrays(place)),
@@ -375,3 +379,9 @@ def _patterns(place: SpecPlace) -> Iterable[StringPattern]:
             yield StringPattern(source, f"{pointer}/{keyword}", "", pattern.linear(source))
     if (name := schema.get("format")) in FORMATS:
         yield StringPattern(FORMATS[name], f"{pointer}/format", name, True)
+
+
+def _texts(place: SpecPlace) -> Iterable[StringTexts]:
+    with suppress(UnreadableGrammar):  # of such a tool no call is written, and its calls are not judged by it
+        if (grammar := text_grammar(place.schema)) is not None:
+            yield StringTexts(grammar, f"{place.pointer}/{CUSTOM}")

@@ -14,6 +14,7 @@ from glyphscope.events import Code
 from glyphscope.grammar.regular import pattern
 from glyphscope.grammar.regular.pattern import StringLanguage
 from glyphscope.grammar.regular.regex import unreadable
+from glyphscope.grammar.tree import Grammar
 from glyphscope.notation.scalars import ANY_KIND, NUMBER, SCALAR, STRING
 from glyphscope.registry.facts import ANY_COUNT, EVERY_NUMBER, Count, Range
 
@@ -44,6 +45,13 @@ class StringPattern(NamedTuple):
     rule: str
     name: str
     linear: bool
+
+
+class StringTexts(NamedTuple):
+    """The grammar of a custom tool's text, which is not empty; `rule` is the pointer of its keyword."""
+
+    grammar: Grammar
+    rule: str
 
 
 @dataclass(frozen=True)
@@ -79,6 +87,7 @@ class Spec:
     # strings
     length: Count = ANY_COUNT
     patterns: tuple[StringPattern, ...] = ()
+    texts: tuple[StringTexts, ...] = ()
     # objects
     objects: tuple[ObjectPart, ...] = ()
     required: dict[str, str] = field(default_factory=dict)  # a member's name to its rule
@@ -99,7 +108,7 @@ class Spec:
         kinds = self.kinds & SCALAR if self.enum is None else 0
         if not self.span.unbounded:
             kinds &= ~NUMBER
-        if self.patterns or self.length != ANY_COUNT or self.deferred:
+        if self.patterns or self.texts or self.length != ANY_COUNT or self.deferred:
             kinds &= ~STRING
         return kinds
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
+
 from glyphscope.grammar.regular import pattern
 from glyphscope.grammar.regular.formats import meets_condition
 from glyphscope.grammar.regular.pattern import StringLanguage
+from glyphscope.grammar.text_grammar import TextMatcher, rule_words
 from glyphscope.notation.scalars import is_bare
 from glyphscope.validation.reasons import Reason, length_in_words, not_listed
 from glyphscope.validation.spec import Spec, StringPattern
@@ -13,7 +17,7 @@ from glyphscope.validation.spec import Spec, StringPattern
 class StringCheck:
     """Checks a string by its decoded characters, fed in pieces. `bare`: it is written without quotes."""
 
-    __slots__ = ("_left", "_matcher", "_pieces", "count", "dead", "spec")
+    __slots__ = ("_left", "_matcher", "_pieces", "_texts", "count", "dead", "spec")
 
     def __init__(self, spec: Spec, *, bare: bool = False) -> None:
         self.spec = spec
@@ -23,6 +27,7 @@ class StringCheck:
         self._left = spec.strings  # the values of the enumeration that are still possible
         if bare and self._left is not None:
             self._left = tuple(value for value in self._left if is_bare(value))
+        self._texts = [TextMatcher(each.grammar) for each in spec.texts]
         self._matcher = pattern.start(spec.language) if spec.language and self._left is None else None
 
     def feed(self, text: str) -> int:
@@ -41,6 +46,8 @@ class StringCheck:
             taken = max(0, limit - before)
         if self._matcher is not None:
             taken = min(taken, self._matcher.feed(text))
+        for texts in self._texts:
+            taken = min(taken, texts.feed(text))
         return taken
 
     def _feed_enum(self, text: str) -> int:
@@ -60,7 +67,9 @@ class StringCheck:
             return any(len(value) > self.count for value in self._left)
         if self.spec.length.most is not None and self.count >= self.spec.length.most:
             return False
-        return self._matcher is None or self._matcher.can_grow()
+        return (self._matcher is None or self._matcher.can_grow()) and all(
+            each.can_grow() for each in self._texts
+        )
 
     def ended(self) -> Reason | None:
         """Why the string may not end here, or None if it may."""
@@ -74,6 +83,9 @@ class StringCheck:
             )
         if self._matcher is not None and not self._matcher.matches():
             return self.why(complete=True)
+        for texts, rule in self._own():
+            if not texts.matches():
+                return _text_reason(texts, rule, "")
         for each in self.spec.patterns:
             if not each.linear and not pattern.found(each.source, "".join(self._pieces)):
                 return _pattern_reason(each, late=True)
@@ -89,6 +101,9 @@ class StringCheck:
         if not complete and spec.length.most is not None and self.count > spec.length.most:
             return self._length(f"is longer than {spec.length.most} characters", spec.length.most_rule)
         text = "".join(self._pieces)
+        for texts, rule in self._own():
+            if texts.state is not None and texts.state.position < len(text):
+                return _text_reason(texts, rule, text[texts.state.position])
         for each in spec.patterns:
             matcher = pattern.start(StringLanguage((each.source,))) if each.linear else None
             if matcher and (matcher.feed(text) < len(text) or (complete and not matcher.matches())):
@@ -96,6 +111,10 @@ class StringCheck:
         if spec.patterns:
             return _pattern_reason(spec.patterns[0])
         return self._length("cannot become longer", spec.length.most_rule)
+
+    def _own(self) -> Iterator[tuple[TextMatcher, str]]:
+        """The matchers of custom grammars, each with its rule."""
+        return zip(self._texts, (each.rule for each in self.spec.texts), strict=True)
 
     def _length(self, message: str, rule: str) -> Reason:
         viable = (length_in_words(self.spec.length),)
@@ -110,3 +129,13 @@ def _pattern_reason(each: StringPattern, *, late: bool = False) -> Reason:
     if late:
         message += f" (judged at the value's end: {pattern.why_late(each.source)})"
     return Reason("CONSTRAINT_PATTERN", message, each.rule, (f"text that matches {each.source}",))
+
+
+def _text_reason(texts: TextMatcher, rule: str, char: str) -> Reason:
+    """Why the text does not continue with the character, or end if there is none."""
+    assert texts.state is not None, "a text that is not followed is possible"
+    where = rule_words(texts.state)
+    message = (
+        f"leaves {where} with {json.dumps(char, ensure_ascii=False)}" if char else f"ends inside {where}"
+    )
+    return Reason("CONSTRAINT_PATTERN", message, rule, texts.state.expected())

@@ -40,7 +40,7 @@ from glyphscope.grammar.builder.notes import constraint_notes
 from glyphscope.grammar.builder.tools import SCHEMA, Part, chosen_tools
 from glyphscope.grammar.gbnf import Diagnostic, emit_gbnf
 from glyphscope.grammar.languages import GrammarCheck, GrammarLanguage, language_of
-from glyphscope.grammar.lark_text.check import LarkCheck
+from glyphscope.grammar.lark_check import LarkCheck
 from glyphscope.grammar.lark_text.openai import openai_problems
 from glyphscope.grammar.notation_syntax import WhiteSpace
 from glyphscope.grammar.tree import Grammar, Ordered, Origin, Unenforced

@@ -183,6 +183,7 @@ class ToolContext:
         self.unenforced_in: list[UnenforcedIn] = []  # the same, by rule
         self.choices: list[ContextChoice] = []
         self.impossible: list[Impossible] = []
+        self.unreadable: Impossible | None = None  # a grammar in the schema that cannot be read
         self.listed: dict[ListedValue, str | None] = {}  # why each is excluded; None if it is possible
         self.ordered: dict[Ordered, None] = {}  # objects with members in the schema's order, and why
         self.unlexed = False  # branches may begin alike, so lexemes may be in conflict

@@ -64,6 +64,8 @@ def contradictions(tool: Tool, *, closed: bool = True) -> tuple[Contradiction, .
             context, _ = _built(tool, closed=closed)
     except GrammarError:
         return ()
+    if context.unreadable is not None:
+        return (Contradiction(tool.name, context.unreadable.pointer, context.unreadable.why),)
     return tuple(
         Contradiction(tool.name, pointer, f"No {kind} is possible, as {why}." if kind else why)
         for pointer, (kind, why) in _unusable(context).items()
@@ -86,12 +88,14 @@ def _built(tool: Tool, *, closed: bool = True, most_rules: int = MAX_RULES) -> t
     context = ToolContext(book, syntax, tool.name, tool.parameters, closed=closed, most_rules=most_rules)
     root = book.reserve("arguments")
     book.add(root, context.ref((Place(""),), "value", "value"))
-    build_values(context)
+    build_values(context, root)
     return context, root
 
 
 def cause(context: ToolContext, root: str) -> tuple[str, str]:
     """The JSON Pointer and the reason why `root`, for which all rules are made, derives no text."""
+    if context.unreadable is not None:
+        return context.unreadable.pointer, context.unreadable.why
     way = context.book.dead_end(root)
     if not way:
         return "", "a value would have to contain itself without end"

@@ -52,7 +52,7 @@ class ToolRules:
             self.book, syntax, tool.name, tool.parameters, closed=self._closed, order=self._order, entries=entries
         )  # fmt: skip
         self.book.add(name, body(context), Origin(tool.name, ""))
-        build_values(context)
+        build_values(context, name)
         self._made.append((name, context))
         if context.unlexed:
             self._unlexed |= dict.fromkeys((name,) if entries is None else self._outermost(context))

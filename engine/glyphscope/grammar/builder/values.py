@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence, Set
+from contextlib import suppress
 from fractions import Fraction
 from typing import Any
 
 from glyphscope.base.errors import GrammarError
-from glyphscope.grammar import tree
+from glyphscope.events import Notation
+from glyphscope.grammar import chars, tree
 from glyphscope.grammar.builder.alternatives import distinct, may_overlap, note_weak_choices
 from glyphscope.grammar.builder.any_order import listed_values
 from glyphscope.grammar.builder.containers import arguments_node, array_node, object_node, uncertain_items
@@ -26,7 +28,6 @@ from glyphscope.grammar.builder.context import (
 )
 from glyphscope.grammar.builder.schema import Part, Parts, Place, join, sizes_of, type_of
 from glyphscope.grammar.checking import listed_by_all
-from glyphscope.grammar.gbnf.check import load_custom
 from glyphscope.grammar.lark.lexeme_partition import as_lexeme
 from glyphscope.grammar.lexemes import is_possible
 from glyphscope.grammar.regular.automaton import Automaton
@@ -40,7 +41,15 @@ from glyphscope.grammar.regular.numbers import (
     number_node,
 )
 from glyphscope.grammar.regular.regex import PatternNotEnforced, text_node
-from glyphscope.grammar.regular.strings import StringStyle, string_node
+from glyphscope.grammar.regular.strings import (
+    StringStyle,
+    alphabet,
+    escaped,
+    first_characters,
+    string_node,
+    style_of,
+)
+from glyphscope.grammar.text_grammar import UnreadableGrammar, one_expression, text_grammar, written_grammar
 from glyphscope.grammar.tree import (
     NEVER,
     Grammar,
@@ -48,13 +57,14 @@ from glyphscope.grammar.tree import (
     Origin,
     RuleRef,
     alt,
+    joined,
     refs,
     replace_refs,
     seq,
     terminal,
 )
 from glyphscope.registry import facts
-from glyphscope.registry.keywords import CHOICES, CUSTOM, KEYWORDS, LIMITS, TYPES, Keyword, companions
+from glyphscope.registry.keywords import ABOUT, CHOICES, CUSTOM, KEYWORDS, LIMITS, TYPES, Keyword, companions
 
 _MAX_STATES = 2_000  # of a custom grammar that becomes one lexeme
 _FOLLOWED = frozenset({"$ref", "allOf", CUSTOM})
@@ -64,21 +74,33 @@ _MAX_RULES = 100  # alternatives with separate rules, if all of them only list v
 _MAX_AT_ONCE = 1_500  # llguidance reads 2,000 alternatives at one point of a text
 _NOT_ENDINGS = "only whole steps, and steps that divide 1, are enforced"
 _TOO_LONG = "together with the pattern it is too large for an automaton"
+_NOT_TOGETHER = "a text that markup ends is not written by recursive rules, or by many"
+_RULES_REPLACE = "the rules of its grammar are recursive or many, and replace it"
+_OF_TEXT = (*ABOUT["string"], CUSTOM)
 _TOO_LARGE = "the step, together with others, is too large for an automaton of digits"
 
 
-def build_values(context: ToolContext) -> None:
-    """Make all pending rules, and the rules that they request."""
-    while context.pending:
-        context.rule, parts, form = context.pending.pop()
-        node = _node(context, context.rule, parts, form)
-        context.book.add(context.rule, node, context.origins[context.rule])
+def build_values(context: ToolContext, root: str) -> None:
+    """Make all pending rules, and the rules that they request. The `root` of the tool gets no text if a grammar in the
+    schema cannot be read: the other tools can still be called.
+    """
+    try:
+        while context.pending:
+            context.rule, parts, form = context.pending.pop()
+            node = _node(context, context.rule, parts, form)
+            context.book.add(context.rule, node, context.origins[context.rule])
+    except UnreadableGrammar as error:
+        context.unreadable = Impossible(root, error.where, error.message.replace("\n", "; "))
+        context.pending, context.unlexed = [], False
+        context.book.add(root, NEVER, Origin(context.schema.tool, ""))
+        return
     note_weak_choices(context)
 
 
 def _node(context: ToolContext, name: str, parts: Parts, form: Form) -> Node:
     """The body of a rule for parts that apply together, from the first of the keywords below that any of them has."""
-    custom = next((part for part in parts if CUSTOM in part.schema), None)
+    written = (part for part in parts if CUSTOM in part.schema)  # by its custom grammar, with its quotes
+    custom = next((part for part in written if not isinstance(part.schema[CUSTOM], Mapping)), None)
     if custom is not None and not (isinstance(form, TaggedValue) and form.style):
         return _closed(_custom(context, name, custom, parts, form), form)
     if custom is not None:
@@ -122,23 +144,24 @@ def _custom(context: ToolContext, name: str, part: Part, parts: Parts, form: For
     The validator decides whether that text is a valid value. Raises GrammarError, with the place in the schema, if the
     grammar has problems.
     """
-    where = f"{context.schema.tool}: {join(part.place.pointer, CUSTOM)}"
+    where = join(part.place.pointer, CUSTOM)
     if form in ("members", "arguments"):
         raise GrammarError(
             "The arguments as a whole cannot have a custom grammar in a shape with the tool's name among them.",
-            where=where,
+            where=f"{context.schema.tool}: {where}",
             hint="Use the shape tool-args or name-arguments.",
         )
     for other in parts:
         for keyword in other.schema:
             if keyword in KEYWORDS and KEYWORDS[keyword].decides and keyword not in _FOLLOWED:
                 context.note_unenforced(other, keyword, "the value's own grammar replaces it")
-    grammar = load_custom(part.schema[CUSTOM], where)
+    grammar = written_grammar(part.schema, where)
+    assert grammar is not None, "the part has one"
     piece = as_lexeme(grammar)
     if piece is not None and not any(p.place.taken for p in parts) and _closes_itself(piece):
         return terminal(piece)
     context.lexed = False  # its lexemes may be in conflict and must be partitioned
-    return _imported(context, name, grammar)
+    return _imported(context, name, grammar, part)
 
 
 def _closes_itself(piece: Node) -> bool:
@@ -150,12 +173,26 @@ def _closes_itself(piece: Node) -> bool:
     return True
 
 
-def _imported(context: ToolContext, name: str, grammar: Grammar) -> Node:
+def _imported(
+    context: ToolContext, name: str, grammar: Grammar, part: Part, style: StringStyle | None = None
+) -> Node:
+    """The rules of a part's own grammar, each with its place in it; with a style, for the content of such a string."""
     names = {rule: context.book.reserve(f"{name}-{rule}") for rule in grammar.rules}
-    origin: Origin | None = context.origins.get(name)
+
+    def changed(node: Node) -> Node:
+        if isinstance(node, RuleRef):
+            return RuleRef(names[node.name])
+        if style is None:
+            return replace_refs(node, lambda inner: RuleRef(names[inner]))
+        if isinstance(node, tree.Terminal):
+            return terminal(escaped(node.body, style))
+        if isinstance(node, tree.Seq | tree.Alt | tree.Repeat):
+            return joined(node, map(changed, node.inner))
+        return escaped(node, style)
+
     for rule in grammar.rules.values():
-        body = replace_refs(rule.body, lambda inner: RuleRef(names[inner]))
-        context.book.add(names[rule.name], body, origin)
+        pointer = join(part.place.pointer, CUSTOM, rule.name)
+        context.book.add(names[rule.name], changed(rule.body), Origin(context.schema.tool, pointer))
     return RuleRef(names[grammar.root])
 
 
@@ -296,13 +333,45 @@ def _excludes(rejected: Any, types: Set[str]) -> bool:
     return types & partly <= ({"object"} if facts.forbidden_key(rejected) is not None else set())
 
 
+def _own_texts(
+    context: ToolContext, name: str, part: Part, grammar: Grammar, styles: Sequence[StringStyle | Notation]
+) -> Node | None:
+    """Strings with the texts of the grammar of a custom tool, by its rules. None if they need an intersection: for a
+    style in which a text may end the string.
+    """
+    options = []
+    for style in map(style_of, styles):
+        apart = [first_characters(node) for node in (style.without, style.unlike) if node != NEVER]
+        if any(chars.intersection(each, _alphabet(grammar)) for each in apart):
+            return None
+        content = _imported(context, name, grammar, part, style)
+        options.append(seq(style.before, style.opening, content, style.closing, style.after))
+        context.lexed &= bool(style.closing) and not apart
+    context.note_unlexed()
+    return alt(*options)
+
+
+def _one_expression(grammar: Grammar) -> Node | None:
+    """The grammar as one regular node; None if it is recursive or large."""
+    with suppress(GrammarError):
+        return one_expression(grammar) if len(grammar.rules) <= _MAX_RULES else None
+    return None
+
+
+def _alphabet(grammar: Grammar) -> chars.Ranges:
+    leaves = (node for rule in grammar.rules.values() for node in tree.walk(rule.body) if not node.inner)
+    return chars.union(
+        *(alphabet(node) for node in leaves if isinstance(node, tree.Literal | tree.CharClass))
+    )
+
+
 def _typed(
     context: ToolContext, name: str, types: Set[str], parts: Parts, style: StringStyle | None = None
 ) -> Node:
     makers: tuple[tuple[str, Callable[[], Node]], ...] = (
         ("object", lambda: object_node(context, name, parts)),
         ("array", lambda: array_node(context, name, parts)),
-        ("string", lambda: _string(context, parts, style)),
+        ("string", lambda: _string(context, name, parts, style)),
         ("number", lambda: _number(context, parts, whole=False)),
         ("integer", lambda: NEVER if "number" in types else _number(context, parts, whole=True)),
         ("boolean", lambda: context.syntax.boolean),
@@ -324,9 +393,12 @@ def _note_types(context: ToolContext, parts: Parts, nodes: Mapping[str, Node]) -
             context.note_listed(join(part.place.pointer, "type"), kind, None if possible else "")
 
 
-def _string(context: ToolContext, parts: Parts, style: StringStyle | None) -> Node:
-    contents = []
+def _string(context: ToolContext, name: str, parts: Parts, style: StringStyle | None) -> Node:
+    contents: list[Node] = []
+    own: list[tuple[Part, Grammar]] = []
     for part in parts:
+        if (grammar := text_grammar(part.schema, join(part.place.pointer, CUSTOM))) is not None:
+            own.append((part, grammar))
         for keyword, pattern in facts.patterns_of(part.schema):
             try:
                 contents.append(text_node(pattern))
@@ -340,6 +412,21 @@ def _string(context: ToolContext, parts: Parts, style: StringStyle | None) -> No
                 contents.append(written.node)
     low, high = sizes_of(parts, "length")
     styles = (style,) if style else context.syntax.styles
+    if own:
+        whole = [_one_expression(grammar) for _, grammar in own]
+        others = [(part, keyword) for part in parts for keyword in _OF_TEXT if keyword in part.schema]
+        if None in whole or (len(others) == 1 and len(own[0][1].rules) > 1):
+            by_rules = _own_texts(context, name, *own[0], styles)
+            others.remove((own[0][0], CUSTOM))
+            for part, keyword in others if by_rules is not None else ():
+                context.note_unenforced(part, keyword, _RULES_REPLACE)
+            if by_rules is not None:
+                return by_rules
+        for (part, _), node in zip(own, whole, strict=True):
+            if node is None:
+                context.note_unenforced(part, CUSTOM, _NOT_TOGETHER)
+            else:
+                contents.append(node)
     nodes = [string_node(each, tuple(contents), low, high) for each in styles]
     possible = [_is_possible(node) for node in nodes]
     if None in possible:

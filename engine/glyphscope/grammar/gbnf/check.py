@@ -12,10 +12,9 @@ from operator import attrgetter
 from typing import Any
 
 from glyphscope.base.errors import GrammarError
-from glyphscope.base.lines import Lines
 from glyphscope.grammar import chars, tree
 from glyphscope.grammar.gbnf.cancellation import checkpoint, stoppable
-from glyphscope.grammar.gbnf.diagnostics import Diagnostic, Edit, Fix, report
+from glyphscope.grammar.gbnf.diagnostics import Diagnostic, Edit, Fix, errors_in_words, report
 from glyphscope.grammar.gbnf.lint.analysis import ROOT, Analysis
 from glyphscope.grammar.gbnf.lint.items import check_items
 from glyphscope.grammar.gbnf.lint.rule_properties import MAX_REPETITIONS
@@ -37,12 +36,9 @@ from glyphscope.grammar.gbnf.parse.syntax import (
 )
 from glyphscope.grammar.traversal import bottom_up
 from glyphscope.grammar.tree import EMPTY, NEVER, Grammar, Node, Rule
-from glyphscope.registry.keywords import CUSTOM
 
 MAX_DIAGNOSED = 1_000
 """The maximum number of errors, and of other diagnostics, of each check: more would not be read."""
-MAX_SHOWN = 10
-"""The maximum number of errors in one message."""
 _RANK = {"error": 0, "warning": 1, "hint": 2}
 _AMBIGUOUS = {
     "undefined-rule", "no-root", "stray-line", "missing-body", "left-recursion", "not-utf-8", "lone-surrogate",
@@ -171,25 +167,11 @@ def load_gbnf(text: str, *, where: str = "grammar", before: int = 0) -> Grammar:
     if check.grammar is not None:
         return check.grammar
     errors = [diagnostic for diagnostic in check.diagnostics if diagnostic.severity == "error"]
-    lines = Lines(text[before:])
-    shown = [
-        f"line {line}, column {column}: {error.message}"
-        for error in errors[:MAX_SHOWN]
-        for line, column in [lines.place(max(0, error.start - before))]
-    ]
-    if len(errors) > MAX_SHOWN:
-        shown.append(f"… and {len(errors) - MAX_SHOWN} more")
     raise GrammarError(
-        "\n".join(shown), where=where, hint="Correct it: llama.cpp rejects it, or crashes on it."
+        errors_in_words(text, errors, before),
+        where=where,
+        hint="Correct it: llama.cpp rejects it, or crashes on it.",
     )
-
-
-def load_custom(text: object, where: str) -> Grammar:
-    """The grammar of an `x-grammar`: an expression or rules. Raises GrammarError as `load_gbnf` does."""
-    if not isinstance(text, str):
-        raise GrammarError(f"{CUSTOM} is a text, not {type(text).__name__}.", where=where)
-    before = "" if "::=" in text else "root ::= "
-    return load_gbnf(before + text, where=where, before=len(before))
 
 
 @lru_cache(maxsize=4)

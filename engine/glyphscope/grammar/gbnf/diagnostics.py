@@ -6,9 +6,13 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from glyphscope.base.lines import Lines
+
 Severity: TypeAlias = Literal["error", "warning", "hint"]
 Edit: TypeAlias = tuple[int, int, str]
 """Replaces the code points from start to end (exclusive) with the text."""
+MAX_SHOWN = 10
+"""The maximum number of errors in one message."""
 
 
 class Fix(msgspec.Struct, frozen=True):
@@ -113,3 +117,16 @@ CODES = {code: (severity, words) for severity, codes in _BY_SEVERITY.items() for
 def report(code: str, message: str, start: int, end: int, fix: Fix | None = None) -> Diagnostic:
     """A diagnostic with its code's severity."""
     return Diagnostic(CODES[code][0], code, message, start, end, fix)
+
+
+def errors_in_words(text: str, errors: list[Diagnostic], before: int = 0) -> str:
+    """The first errors, a line each; the first `before` characters, which the caller added, do not count."""
+    lines = Lines(text[before:])
+    shown = [
+        f"line {line}, column {column}: {error.message}"
+        for error in errors[:MAX_SHOWN]
+        for line, column in [lines.place(max(0, error.start - before))]
+    ]
+    return "\n".join(
+        [*shown, *([f"… and {len(errors) - MAX_SHOWN} more"] if len(errors) > MAX_SHOWN else [])]
+    )

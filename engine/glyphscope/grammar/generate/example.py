@@ -262,19 +262,29 @@ def _written(schema: dict[str, Any], usual: Any) -> Any:
     """The usual value if the custom grammar of the schema can write it, else the shortest one that it writes, which
     satisfies the rest of the schema if possible.
     """
-    from glyphscope.grammar.gbnf.check import load_custom  # which few registries need
-    from glyphscope.grammar.generate.sample import covering_texts, sample_texts
+    from glyphscope.grammar.generate.sample import covering_texts, sample_texts  # which few registries need
     from glyphscope.grammar.match.report import match_text
+    from glyphscope.grammar.text_grammar import text_grammar, written_grammar
 
     found = []
     try:
-        grammar = load_custom(schema[CUSTOM], CUSTOM)
-        if match_text(grammar, write_value(usual, "json")).accepted:
+        of_text = text_grammar(schema)
+        grammar = written_grammar(schema) if of_text is None else of_text
+        if (
+            grammar is None
+            or match_text(
+                grammar,
+                usual if of_text is not None and isinstance(usual, str) else write_value(usual, "json"),
+            ).accepted
+        ):
             return usual
         texts = sorted((*covering_texts(grammar, limit=1), *sample_texts(grammar, _SAMPLES)), key=len)
     except GrammarError:  # it is reported where the grammar is built
         return usual
     for text in texts:
+        if of_text is not None:
+            found.append(text)
+            continue
         for notation in ("json", "glyph"):
             with suppress(NotationError):
                 found.append(parse_value(text, notation))

@@ -9,13 +9,12 @@ needed.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 from glyphscope.base.errors import GlyphscopeError
 from glyphscope.grammar import chars, tree
-from glyphscope.grammar.builder.tools import build_value_grammar
 from glyphscope.grammar.gbnf.cancellation import checkpoint
 from glyphscope.grammar.gbnf.diagnostics import Diagnostic, fix
 from glyphscope.grammar.gbnf.parse.syntax import (
@@ -59,17 +58,23 @@ class Meaning(NamedTuple):
     names_tokens: bool = False
 
 
-def meaning_of(syntax: LarkSyntax) -> Meaning:
-    """The meaning of a text that has no syntax errors."""
-    maker = _Maker(syntax)
+def meaning_of(syntax: LarkSyntax, value: Callable[[Any], Grammar] | None = None) -> Meaning:
+    """The meaning of a text without syntax errors. `value` makes the grammar of a schema after `%json`; None if
+    that is not possible, as inside of a schema.
+    """
+    maker = _Maker(syntax, value=value)
     grammar = maker.make()
     failed = any(problem.severity == "error" for problem in maker.problems)
     return Meaning(None if failed else grammar, tuple(maker.problems), maker.names_tokens)
 
 
 class _Maker(Terminals):
-    def __init__(self, syntax: LarkSyntax, prefix: str = "", outer: _Maker | None = None) -> None:
+    def __init__(
+        self, syntax: LarkSyntax, prefix: str = "", outer: _Maker | None = None, *,
+        value: Callable[[Any], Grammar] | None = None,
+    ) -> None:  # fmt: skip
         super().__init__(syntax)
+        self._value: Callable[[Any], Grammar] | None = value if outer is None else outer._value
         if outer is not None:
             self.problems = outer.problems
         self._prefix = prefix  # of the names of a nested grammar's rules
@@ -427,10 +432,12 @@ class _Maker(Terminals):
             if made is None:
                 raise Cut
             return RuleRef(made.root)
+        if self._value is None:
+            self._fail("not-supported", "`%json` is not possible in the grammar of a value.", node)
         message = "The schema is read as Glyphscope reads it: llguidance writes some values in other ways."
         self._approximate(message, node)
         try:
-            value = build_value_grammar(node.value, "json", white_space="any")
+            value = self._value(node.value)
         except GlyphscopeError as error:
             self._fail("llguidance", f"The schema of `%json` cannot be read: {error.message}", node)
         names = {name: prefix + name for name in value.rules}

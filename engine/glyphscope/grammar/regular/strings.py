@@ -28,6 +28,7 @@ from glyphscope.grammar.tree import (
     Node,
     Repeat,
     Seq,
+    Terminal,
     all_but,
     alt,
     intersect,
@@ -253,6 +254,8 @@ def escaped(node: Node, notation: Notation | StringStyle) -> Node:
         if node.ranges == chars.ALL:
             return any_character(notation)
         return _escaped_class(node.ranges, style)
+    if isinstance(node, Terminal):
+        return escaped(node.body, notation)
     if isinstance(node, Intersect):
         excluded = [escaped(part.body, notation) for part in node.parts if isinstance(part, Except)]
         others = (escaped(part, notation) for part in node.parts if not isinstance(part, Except))

@@ -12,9 +12,10 @@ from glyphscope.base.visible import visible
 from glyphscope.events import PrefixPart, Relaxed, RunRequest
 from glyphscope.explain.constraint_attribution import Attribution
 from glyphscope.registry import ToolRegistry
+from glyphscope.registry.keywords import CUSTOM
 from glyphscope.runs import RunState
 from glyphscope.runs.endings import outcome_words
-from glyphscope.runs.relaxation import parts_of
+from glyphscope.runs.relaxation import ANSWER, parts_of
 from glyphscope.store import Kin
 from glyphscope_gui.shared.language import tr
 
@@ -97,14 +98,19 @@ def relaxation_words(request: RunRequest, parent: RunRequest | None) -> str:
     """`without a constraint`, `without minimum of max_results`; empty if no constraint was dropped."""
     if parent is not None and request.constraint == "off" != parent.constraint:
         return tr("without a constraint")
-    constraints = [constraint_words(one.pointer) for one in newly_relaxed(request, parent)]
+    relaxed = newly_relaxed(request, parent)
+    constraints = [constraint_words(one.pointer, one.tool if one.tool == ANSWER else "") for one in relaxed]
     return tr("without {constraints}", constraints=", ".join(constraints)) if constraints else ""
 
 
 def constraint_words(pointer: str, tool: str = "") -> str:
-    """`minimum of max_results`, for `/properties/max_results/minimum`; `required q` for a required name."""
+    """`minimum of max_results`, for `/properties/max_results/minimum`; `required q` for a required name, `rule term of
+    input` for a rule of a grammar.
+    """
     steps, keyword, name = parts_of(pointer)
     words = tr("required {name}", name=name) if name else keyword or tr("constraint")
+    if tool == ANSWER or (keyword == CUSTOM and name):
+        words = tr("rule {name}", name=name or keyword)
     names = [str(steps[n + 1]) for n, step in enumerate(steps[:-1]) if step == "properties"]
     place = ".".join(names) or tool
     return tr("{constraint} of {place}", constraint=words, place=place) if place else words

@@ -9,9 +9,11 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property, lru_cache
+from typing import Any
 
 from glyphscope.base.errors import GlyphscopeError
 from glyphscope.base.visible import visible
+from glyphscope.grammar.builder.tools import build_value_grammar
 from glyphscope.grammar.gbnf.cancellation import checkpoint, stoppable
 from glyphscope.grammar.gbnf.diagnostics import Diagnostic
 from glyphscope.grammar.generate.sample import texts_of_rules
@@ -65,7 +67,7 @@ def check_lark(text: str, *, cancel: Callable[[], bool] | None = None, ask: bool
         syntax = read_lark(text)
         if any(problem.severity == "error" for problem in syntax.problems):
             return LarkCheck(syntax, syntax.problems, None)
-        meaning = meaning_of(syntax)
+        meaning = meaning_of(syntax, _value)
         problems = [*syntax.problems, *meaning.problems]
         if meaning.grammar is not None:
             problems += _of_rules(syntax, meaning.grammar)
@@ -75,6 +77,10 @@ def check_lark(text: str, *, cancel: Callable[[], bool] | None = None, ask: bool
                 problems += _lost(syntax, meaning.grammar)
     ordered = sorted(problems, key=lambda d: (d.start, _RANK[d.severity], d.end))
     return LarkCheck(syntax, tuple(ordered), meaning.grammar)
+
+
+def _value(schema: Any) -> Grammar:
+    return build_value_grammar(schema, "json", white_space="any")
 
 
 def _of_rules(syntax: LarkSyntax, grammar: Grammar) -> list[Diagnostic]:
