@@ -8,7 +8,7 @@ from PySide6.QtCore import QModelIndex, Qt
 from PySide6.QtGui import QRegion
 from PySide6.QtTest import QTest
 
-from glyphscope.events import BranchPoint, PrefixPart, Relaxed, RunRequest, RunStarted, Token
+from glyphscope.events import Answer, BranchPoint, PrefixPart, Relaxed, RunRequest, RunStarted, Token
 from glyphscope.explain import Attribution
 from glyphscope.models import ScriptedModel, Vocabulary
 from glyphscope.registry import default_registry
@@ -26,6 +26,7 @@ from glyphscope_gui.playground import (
     outcome_line,
     pieces_words,
     place_words,
+    relaxation_words,
     replacement_words,
     shared_bytes,
 )
@@ -420,6 +421,8 @@ def test_an_incomplete_character_at_the_end_is_described(data, words):
         ("/properties/required/minimum", "minimum of required"),
         ("/properties/a/properties/b~1c/pattern", "pattern of a.b/c"),
         ("/additionalProperties", "additionalProperties of search"),
+        ("/properties/input/x-grammar/term", "rule term of input"),
+        ("/properties/input/x-grammar", "x-grammar of input"),
     ],
 )
 def test_a_constraint_is_named_by_its_argument(pointer, words):
@@ -441,6 +444,15 @@ def test_a_mask_reason_offers_only_constraints_that_can_be_relaxed():
     )
     assert found.relax == Relaxed("search", "/properties/query/minLength")
     assert found.why == ("Blocked by minLength: search, /properties/query/minLength is 1",)
+
+
+def test_a_mask_reason_offers_the_rule_of_an_answer_that_can_be_relaxed():
+    asked = msgspec.structs.replace(REQUEST, answer=Answer("lark", "start: A\nA: /a/"))
+    found = mask_reason(asked, None, "", "", Attribution("answer", "/A", "rule A"), known=True)
+    assert found.why == ("Blocked by rule A: answer, /A",)
+    assert (found.relax, found.words) == (Relaxed("answer", "/A"), "rule A of answer")
+    branch = msgspec.structs.replace(asked, relaxed=(Relaxed("answer", "/A"),))
+    assert relaxation_words(branch, asked) == "without rule A of answer"
 
 
 def test_a_valid_call_of_a_relaxed_branch_is_marked_as_relaxed():

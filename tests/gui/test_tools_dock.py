@@ -106,6 +106,37 @@ def test_an_edit_in_the_form_is_in_the_registry_and_in_the_raw_schema_and_is_und
     assert document.registry == default_registry() and json.loads(screen.read(SCHEMA)) == parameters(document)
 
 
+def test_a_custom_tool_is_added_and_its_grammar_is_edited_in_the_form(screen, dock, document):
+    dock.actions_.add_custom.trigger()
+    added = document.registry.get("new_tool")
+    assert added.format["syntax"] == "lark"
+    screen.choose(TREE, "input *")
+    assert screen.read("Syntax") == "lark"
+    screen.write("Grammar", "[0-9]+")
+    screen.until(lambda: "x-grammar: line 1, column 1" in screen)
+    screen.choose("Syntax", "regex")
+    assert document.registry.get(added.name).format == {
+        "type": "grammar",
+        "syntax": "regex",
+        "definition": "[0-9]+",
+    }
+    screen.until(lambda: "x-grammar: line 1" not in screen)
+    screen.choose("Syntax", "none")
+    assert document.registry.get(added.name).format == {"type": "text"}
+    screen.choose("Syntax", "none")
+    assert document.registry.get(added.name).format is None, "it is a function with a text"
+
+
+def test_gbnf_for_a_value_is_written_with_its_quotes(screen, document):
+    screen.choose(TREE, "query *")
+    assert screen.read("Syntax") == "none"
+    screen.write("Grammar", '"a"')
+    assert screen.read("Syntax") == "gbnf"
+    assert parameters(document)["properties"]["query"]["x-grammar"] == '"a"'
+    screen.write("Grammar", "")
+    assert "x-grammar" not in parameters(document)["properties"]["query"]
+
+
 REFUSED = [
     ("max_results", "Maximum", "1x", "7", "Maximum: Not a number. The last valid value is in use."),
     ("sources", "Min items", "-1", "2", "Not a count: enter 0 or more."),

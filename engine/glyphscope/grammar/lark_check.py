@@ -6,7 +6,7 @@ What the checks here do not find, llguidance reports itself (`llguidance`), in i
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cached_property, lru_cache
 from typing import Any
@@ -24,9 +24,12 @@ from glyphscope.grammar.lark_text.parse.syntax import LarkRule, LarkSyntax
 from glyphscope.grammar.match.earley import MatchLimits
 from glyphscope.grammar.match.nullability import productive_rules
 from glyphscope.grammar.match.report import compile_grammar
+from glyphscope.grammar.regular.rust_regex import RegexProblem, rust_regex
+from glyphscope.grammar.text_grammar import UnreadableGrammar, text_grammar
 from glyphscope.grammar.time_limit import limited
 from glyphscope.grammar.tree import EMPTY, Grammar, Rule
 from glyphscope.processes.compilers import service
+from glyphscope.registry.keywords import CUSTOM
 
 _RANK = {"error": 0, "warning": 1, "hint": 2}
 _TRIED = 24
@@ -77,6 +80,26 @@ def check_lark(text: str, *, cancel: Callable[[], bool] | None = None, ask: bool
                 problems += _lost(syntax, meaning.grammar)
     ordered = sorted(problems, key=lambda d: (d.start, _RANK[d.severity], d.end))
     return LarkCheck(syntax, tuple(ordered), meaning.grammar)
+
+
+def check_format(form: Mapping[str, Any]) -> LarkCheck:
+    """The check of the grammar in a custom tool's format: Lark, or a regular expression."""
+    text = form["definition"]
+    problems: tuple[Diagnostic, ...] = ()
+    if form["syntax"] == "lark":
+        found = check_lark(text)
+        try:
+            text_grammar({CUSTOM: form})
+        except UnreadableGrammar as error:
+            if found.ok:  # possible for llguidance, but not for the text of a string
+                problems = (report("not-supported", error.message, 0, min(1, len(text))),)
+        return LarkCheck(found.document, (*problems, *found.diagnostics), found.grammar)
+    try:
+        rust_regex(text)
+    except RegexProblem as problem:
+        code = "look-around" if problem.look else "bad-regex"
+        problems = (report(code, str(problem), problem.at, min(problem.at + 1, len(text))),)
+    return LarkCheck(LarkSyntax(text, (), (), problems, is_pattern=True), problems, None)
 
 
 def _value(schema: Any) -> Grammar:

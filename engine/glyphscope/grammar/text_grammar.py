@@ -63,19 +63,25 @@ def written_grammar(schema: Mapping[str, Any], where: str = CUSTOM) -> Grammar |
         raise UnreadableGrammar(error.message, where=where, hint=error.hint) from None
 
 
+def text_format(schema: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The format under `x-grammar`, if it has a grammar of texts."""
+    form = schema.get(CUSTOM)
+    return form if isinstance(form, Mapping) and form.get("type") == "grammar" else None
+
+
 def text_grammar(schema: Mapping[str, Any], where: str = CUSTOM) -> Grammar | None:
     """The texts that a string may stand for, by a custom tool's format as its `x-grammar`; None if any text is one.
 
     Raises UnreadableGrammar with lines and columns.
     """
-    form = schema.get(CUSTOM)
-    if not isinstance(form, Mapping) or form.get("type") != "grammar":
+    form = text_format(schema)
+    if form is None:
         return None
     try:
         grammar = _read(form["syntax"], form["definition"])
+        return _relaxed_value(grammar, schema, tree.CharClass(chars.ALL), where)
     except GrammarError as error:
         raise UnreadableGrammar(error.message, where=where, hint=error.hint) from None
-    return _relaxed_value(grammar, schema, tree.CharClass(chars.ALL), where)
 
 
 def _relaxed_value(grammar: Grammar, schema: Mapping[str, Any], character: Node, where: str) -> Grammar:
@@ -135,7 +141,7 @@ def _read_regex(text: str) -> Grammar:
 
 def with_relaxed(grammar: Grammar, names: Sequence[str], where: str) -> Grammar:
     """The grammar with any text in place of the texts of these rules, of at least one character unless the rule may be
-    empty. What follows them is as before. Raises GrammarError for an unknown rule, and for the first one.
+    empty. The text after them is constrained as before. Raises GrammarError for an unknown rule, and for the first one.
     """
     return _with_relaxed(tree.ByIdentity(grammar), tuple(names), tree.CharClass(chars.ALL), where)
 

@@ -171,7 +171,7 @@ def _listed(raw: RawRegistry, items: list[Any], path: Path | None) -> None:
 
 
 def _of_format(form: Any, at: Path) -> tuple[Any, Callable[[Path], Path]]:
-    """The parameters of a custom tool, and their places; Chat Completions has the grammar in an object of its own."""
+    """The parameters of a custom tool, and their places; Chat Completions has the grammar in an inner object."""
     if isinstance(form, dict) and isinstance(grammar := form.get("grammar"), dict):
         form = {**form, **grammar}
         del form["grammar"]

@@ -119,7 +119,12 @@ def end_of(state: RunState, tr: Translate = english) -> RunEnd:
     if state.started is not None and state.outcome in ("valid", "invalid"):
         request = state.started.request
         if request.relaxed and (kind == "valid" or status == "holds"):
-            words = tr("{outcome}, with the schema relaxed", outcome=words)
+            schema = request.answer.has_schema
+            words = (
+                tr("{outcome}, with the schema relaxed", outcome=words)
+                if schema
+                else tr("{outcome}, with the grammar relaxed", outcome=words)
+            )
         if request.grammar is not None and request.constraint != "off":
             words = tr("{outcome}, under a custom grammar", outcome=words)
     return RunEnd(outcome, words, _hint(kind, state, tr), status)

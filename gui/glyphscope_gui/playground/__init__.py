@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         outcome_line,
         pieces_words,
         place_words,
+        relaxation_words,
         replacement_words,
         shared_bytes,
     )

@@ -17,6 +17,9 @@ Schema = dict[str, Any]
 TYPES = ("string", "integer", "number", "boolean", "array", "object")
 FORMATS = ("date", "date-time", "time", "email", "hostname", "ipv4", "ipv6", "uri", "uuid")
 
+SYNTAXES = ("gbnf", "lark", "regex")
+"""The languages of an argument's own grammar: of the value as written, or of the text that a string stands for."""
+
 _MAX_REFERENCES = 16
 """References that are followed one after the other."""
 _MAX_DEPTH = 3
@@ -80,7 +83,7 @@ def _is_listed(schema: Schema) -> bool:
 def _type_words(schema: Any, root: Schema, depth: int = 0) -> str:
     if not isinstance(schema, dict):
         return tr("any") if schema is not False else tr("nothing")
-    if CUSTOM in schema:
+    if grammar_of(schema)[0] not in ("", "text"):
         return tr("custom grammar")
     if "const" in schema:
         return tr("constant")
@@ -123,6 +126,27 @@ def with_keyword(parameters: Schema, argument: str, keyword: str, value: Any) ->
     else:
         schema[keyword] = value
     return _with_properties(parameters, {**arguments(parameters), argument: schema})
+
+
+def grammar_of(schema: Schema) -> tuple[str, str]:
+    """The syntax of an argument's own grammar (empty for none, `text` for any text of a custom tool), and its text."""
+    found = schema.get(CUSTOM)
+    if isinstance(found, dict):
+        text = found.get("definition")
+        return str(found.get("syntax", found.get("type", "text"))), text if isinstance(text, str) else ""
+    return ("gbnf", found) if isinstance(found, str) else ("", "")
+
+
+def with_grammar(parameters: Schema, argument: str, syntax: str, text: str) -> Schema:
+    """Set the argument's own grammar. Without a syntax there is none, and a custom tool has any text first."""
+    value: Any = text or None
+    if syntax in SYNTAXES[1:]:
+        value = {"type": "grammar", "syntax": syntax, "definition": text}
+    elif syntax not in SYNTAXES:
+        schema = arguments(parameters).get(argument)
+        known = grammar_of(schema if isinstance(schema, dict) else {})[0]
+        value = {"type": "text"} if known in SYNTAXES[1:] else None
+    return with_keyword(parameters, argument, CUSTOM, value)
 
 
 def with_type(parameters: Schema, argument: str, kind: str) -> Schema:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QAction, QGuiApplication, QKeySequence
@@ -12,6 +14,8 @@ from PySide6.QtWidgets import QWidget
 
 from glyphscope.base.json_values import json_file
 from glyphscope.registry import Tool, ToolRegistry, load_registry, to_json, to_openai
+from glyphscope.registry.forms import Api
+from glyphscope.registry.tool import custom_parameters
 from glyphscope.store import atomic_write
 from glyphscope_gui.project import RegistryDocument
 from glyphscope_gui.project import argument_schema as schema
@@ -39,6 +43,7 @@ class ToolActions(QObject):
         self._item: Item | None = None
         self.background = Background(self)
         self.add_tool = self._action(tr("Add a tool"), self._add_tool, "Ctrl+Shift+A")
+        self.add_custom = self._action(tr("Add a custom tool"), self._add_custom)
         self.add_argument = self._action(tr("Add an argument"), self._add_argument, "Ctrl+Shift+G")
         self.duplicate = self._action(tr("Duplicate"), self._duplicate, "Ctrl+D")
         self.remove = self._action(tr("Remove"), self._remove)
@@ -50,7 +55,11 @@ class ToolActions(QObject):
         self.paste = self._action(tr("Paste tools"), self._paste, "Ctrl+Shift+V")
         self.export_file = self._action(tr("Export the registry…"), lambda: self._ask_where_to(to_json))
         self.export_openai = self._action(
-            tr("Export as OpenAI tools…"), lambda: self._ask_where_to(_openai_text)
+            tr("Export as OpenAI tools…"), lambda: self._ask_where_to(partial(_openai_text, api="chat"))
+        )
+        self.export_responses = self._action(
+            tr("Export as OpenAI tools for Responses…"),
+            lambda: self._ask_where_to(partial(_openai_text, api="responses")),
         )
         self.undo = document.undo_stack.createUndoAction(self, tr("&Undo"))
         self.undo.setShortcuts(QKeySequence.StandardKey.Undo)
@@ -83,10 +92,16 @@ class ToolActions(QObject):
 
     # -- one tool or argument ----------------------------------------------------------------------------------
 
-    def _add_tool(self) -> None:
+    def _add_custom(self) -> None:
+        """A tool as OpenAI's custom ones: its only argument is a text, of a grammar to be edited."""
+        grammar = {"type": "grammar", "syntax": "lark", "definition": "start: WORD\nWORD: /[a-z]+/\n"}
+        self._add_tool(custom_parameters(grammar))
+
+    def _add_tool(self, parameters: dict[str, Any] | None = None) -> None:
+        tool = Tool("new_tool") if parameters is None else Tool("new_tool", parameters=parameters)
         names = [tool.name for tool in self._document.registry]
         at = names.index(self._item.tool) + 1 if self._item and self._item.tool in names else None
-        self.selectRequested.emit(Item(self._document.add(Tool("new_tool"), at)))
+        self.selectRequested.emit(Item(self._document.add(tool, at)))
         self.added.emit()
 
     def _add_argument(self) -> None:
@@ -190,5 +205,5 @@ class ToolActions(QObject):
         show_error(self._owner, error)
 
 
-def _openai_text(registry: ToolRegistry) -> str:
-    return json_file(to_openai(registry))
+def _openai_text(registry: ToolRegistry, api: Api) -> str:
+    return json_file(to_openai(registry, api))

@@ -297,8 +297,8 @@ class ToolsDock(TakesFiles, QWidget):
         return (
             [acts.add_tool, acts.add_argument, acts.duplicate, acts.remove, acts.move_up, acts.move_down],
             [acts.allow_all, acts.forbid_all],
-            [acts.import_file, acts.paste],
-            [acts.export_file, acts.export_openai],
+            [acts.add_custom, acts.import_file, acts.paste],
+            [acts.export_file, acts.export_openai, acts.export_responses],
         )
 
     def _add_shortcuts(self) -> None:

@@ -248,7 +248,7 @@ KEYWORDS = (
     ),
     KeywordInput(
         CUSTOM, tr("Grammar"), "words", ("string",),
-        tr("GBNF for the text of the value, with its quotes: a constraint then writes exactly its texts (x-grammar)."),
+        tr("A constraint then writes exactly the texts of this grammar (x-grammar)."),
         r'"\"" [a-z ]+ "\""',
     ),
 )  # fmt: skip
@@ -322,6 +322,14 @@ class ArgumentForm(QWidget):
             )
             for keyword in KEYWORDS
         }
+        self._syntax_row = grid.add_row(
+            tr("Syntax"),
+            ChoiceField(schema.SYNTAXES, none=tr("none")),
+            tr(
+                "GBNF describes the value as it is written, with its quotes; Lark and a regular expression describe "
+                "the text of a string, as in OpenAI’s custom tools."
+            ),
+        )
         self._required_row = grid.add_row(
             tr("Required"), self.required_field, tr("A call without this argument is invalid.")
         )
@@ -332,21 +340,21 @@ class ArgumentForm(QWidget):
         self.type_field.edited.connect(self._set_type)
         self.required_field.edited.connect(self._set_required)
         self.description_field.edited.connect(partial(self._set_keyword, "description"))
+        self._syntax_row.field.edited.connect(self._set_syntax)
         for keyword, row in self.keyword_rows.items():
-            row.field.edited.connect(partial(self._set_keyword, keyword.name))
+            edit = self._set_grammar if keyword.name == CUSTOM else partial(self._set_keyword, keyword.name)
+            row.field.edited.connect(edit)
             if isinstance(row.field, LineField):
                 row.field.valueRejected.connect(partial(self._refuse, keyword.label))
 
     def show_item(self, item: Item) -> None:
         """Show this argument, or show it again after an edit."""
         argument = item.argument or ""
-        parameters = self._document.shown_parameters(item.tool)
         if self._item != item and self._item is not None:
             self.problemChanged.emit("")
         self._item = item
         self.grid.setEnabled(not self._document.is_long(item.tool))
-        values = schema.arguments(parameters).get(argument)
-        values = values if isinstance(values, dict) else {}
+        parameters, values = self._parameters(), self._values()
         self.name_field.show_value(argument)
         self.type_field.show_value(values.get("type"))
         has_choices = _HIDDEN_VALUES.isdisjoint(values)
@@ -356,6 +364,10 @@ class ArgumentForm(QWidget):
             suits = offered(schema.type_of(values), keyword) and (keyword.kind != "values" or has_choices)
             row.set_visible(suits or keyword.name in values)
             value = values.get(keyword.name)
+            if keyword.name == CUSTOM:
+                syntax, value = schema.grammar_of(values)
+                self._syntax_row.field.show_value(syntax or None)
+                self._syntax_row.set_visible(suits or keyword.name in values)
             if keyword.kind == "items" and isinstance(row.field, ChoiceField):
                 row.field.show_value(*_shown_items(value, parameters))
             else:
@@ -378,6 +390,11 @@ class ArgumentForm(QWidget):
         if self._item is not None:
             self.problemChanged.emit("")
             self._document.set_parameters(self._item.tool, parameters, f"{self._item.argument} {key}")
+
+    def _values(self) -> dict[str, Any]:
+        """The schema of the argument."""
+        values = schema.arguments(self._parameters()).get(self._argument())
+        return values if isinstance(values, dict) else {}
 
     def _parameters(self) -> dict[str, Any]:
         return self._document.shown_parameters(self._item.tool if self._item else "")
@@ -413,6 +430,15 @@ class ArgumentForm(QWidget):
         elif value is False:  # from a flag that is not set
             value = None
         self._put(schema.with_keyword(self._parameters(), self._argument(), name, value), name)
+
+    def _set_grammar(self, text: str | None) -> None:
+        syntax = schema.grammar_of(self._values())[0]
+        syntax = syntax if syntax in schema.SYNTAXES else schema.SYNTAXES[0]
+        self._put(schema.with_grammar(self._parameters(), self._argument(), syntax, text or ""), CUSTOM)
+
+    def _set_syntax(self, syntax: str | None) -> None:
+        text = schema.grammar_of(self._values())[1]
+        self._put(schema.with_grammar(self._parameters(), self._argument(), syntax or "", text), "syntax")
 
     def _refuse(self, label: str, reason: str) -> None:
         self.problemChanged.emit(

@@ -13,6 +13,7 @@ from rich.text import Text
 
 from glyphscope.base.figures import pluralize
 from glyphscope.base.lines import Lines
+from glyphscope.base.pointer import to_pointer
 from glyphscope.base.visible import escaped, visible
 from glyphscope.cli.grammar.report import print_contradictions, print_unenforced, unenforced_json
 from glyphscope.cli.grammar.report import report as print_proofs
@@ -39,12 +40,15 @@ from glyphscope.grammar import (
 from glyphscope.grammar.builder.notes import constraint_notes
 from glyphscope.grammar.builder.tools import SCHEMA, Part, chosen_tools
 from glyphscope.grammar.gbnf import Diagnostic, emit_gbnf
-from glyphscope.grammar.languages import GrammarCheck, GrammarLanguage, language_of
-from glyphscope.grammar.lark_check import LarkCheck
+from glyphscope.grammar.languages import LARK, GrammarCheck, GrammarLanguage, language_of
+from glyphscope.grammar.lark_check import LarkCheck, check_format
 from glyphscope.grammar.lark_text.openai import openai_problems
 from glyphscope.grammar.notation_syntax import WhiteSpace
+from glyphscope.grammar.text_grammar import text_format
 from glyphscope.grammar.tree import Grammar, Ordered, Origin, Unenforced
-from glyphscope.registry import Tool, check_schema, normalise
+from glyphscope.registry import Tool, ToolRegistry, check_schema, load_registry, normalise, to_openai
+from glyphscope.registry.keywords import CUSTOM
+from glyphscope.registry.references import SchemaPlaces
 from glyphscope.store import atomic_write
 from glyphscope.turns import TurnOptions, build_turn_grammar, own_form
 
@@ -65,8 +69,11 @@ def build(
         bool, typer.Option("--comments", help="Add the schema location of each rule as a comment in GBNF.")
     ] = False,
     to: Annotated[
-        Literal["lark", "gbnf", "json-schema"],
-        typer.Option(help="The format: gbnf for llama.cpp, lark for llguidance."),
+        Literal["lark", "gbnf", "json-schema", "openai-chat", "openai-responses"],
+        typer.Option(
+            help="The format: gbnf for llama.cpp, lark for llguidance; or the tools themselves for OpenAI's "
+            "Chat Completions or Responses."
+        ),
     ] = "lark",
     report: Annotated[
         bool,
@@ -85,6 +92,8 @@ def build(
     # the proofs compare both engines in one order: the mask's, which GBNF follows as far as it can
     order = order or default_order("gbnf" if to == "gbnf" and not report else "mask")
     if schema is not None:
+        if to in _APIS:
+            raise InputError("A schema is not a tool.", hint="Use --registry FILE.")
         if registry is not None or part != "call" or tool is not None or free_text:
             raise InputError(
                 "--schema cannot be combined with these options.",
@@ -108,12 +117,18 @@ def build(
         print_proofs(tools, notation, shape, order, as_json=as_json)
     elif to == "json-schema":
         _print(call_schema(tools, shape, part, tool), to, comments, as_json)
+    elif to in _APIS:
+        _print(to_openai(tools, _APIS[to]), to, comments, as_json)
+        return
     else:
         of_one = chosen_tools(tools, tool, part)[0].name if part == "arguments" else ""
         form = own_form(notation, shape, part, tool=of_one, white_space=white_space)
         result = build_turn_grammar(form, tools, TurnOptions(tool=tool, free_text=free_text, order=order))
         _print(result, to, comments, as_json, constraint_notes(tools))
     print_contradictions(registry_contradictions(tools))
+
+
+_APIS: dict[str, Literal["chat", "responses"]] = {"openai-chat": "chat", "openai-responses": "responses"}
 
 
 def _print(
@@ -143,7 +158,11 @@ _STYLES = {"error": ("✗", "bold red"), "warning": ("!", "yellow"), "hint": ("�
 
 def check(
     file: Annotated[
-        str, typer.Argument(metavar="G.gbnf|G.lark|-", help="The grammar; - reads standard input.")
+        str,
+        typer.Argument(
+            metavar="G.gbnf|G.lark|TOOLS.json|-",
+            help="The grammar, or the tools whose custom grammars are checked; - reads standard input.",
+        ),
     ],
     fix: Annotated[
         bool, typer.Option("--fix", help="Apply all unambiguous fixes to the file, then check it.")
@@ -153,17 +172,21 @@ def check(
     ] = False,
     for_: Annotated[
         Literal["openai"] | None,
-        typer.Option("--for", help="For a Lark grammar, also what this service does not accept."),
+        typer.Option("--for", help="For Lark and custom tools, also what this service does not accept."),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Check a grammar: GBNF, or Lark as llguidance reads it.
+    """Check a grammar: GBNF, Lark as llguidance reads it, or those of custom tools.
 
     Exit code 1 if the engine (llama.cpp, llguidance) would reject it, crash or hang.
     """
     if laid_out and as_json:
         raise InputError("--print and --json exclude each other.", hint="Give one of them.")
     data = read_bytes(file)
+    if file.lower().endswith(".json"):
+        if fix or laid_out:
+            raise InputError("The grammars of tools are only checked.", hint="Omit --fix and --print.")
+        raise typer.Exit(0 if _check_tools(file, load_registry(data), for_, as_json=as_json) else 1)
     language = language_of(data.decode("utf-8", "replace"), file)
     result = language.check_bytes(data)
     if fix:
@@ -177,6 +200,27 @@ def check(
     if laid_out:
         typer.echo(language.print_text(result.document).encode("utf-8", "surrogateescape"), nl=False)
     raise typer.Exit(0 if result.ok else 1)
+
+
+def _check_tools(file: str, registry: ToolRegistry, for_: str | None, *, as_json: bool) -> bool:
+    """Check each custom grammar of a text in the registry. Returns whether all can be read."""
+    found = {
+        f"{tool.name}{to_pointer((*place.path, CUSTOM))}": check_format(place.schema[CUSTOM])
+        for tool in registry
+        for place in SchemaPlaces(tool.parameters).all
+        if isinstance(place.schema, dict) and text_format(place.schema)
+    }
+    if not found:
+        raise InputError(
+            "The tools have no custom grammar of a text.", where=file, hint="Give a GBNF or Lark file."
+        )
+    results = {name: _for_openai(result) if for_ else result for name, result in found.items()}
+    if as_json:
+        print_json({name: report(result) for name, result in results.items()})
+    else:
+        for name, result in results.items():
+            _report(f"{file}, {name}", result, LARK, aside=False)
+    return all(result.ok for result in results.values())
 
 
 def _for_openai(result: GrammarCheck) -> GrammarCheck:
@@ -234,7 +278,8 @@ def _report(file: str, result: GrammarCheck, language: GrammarLanguage, *, aside
     others = len(result.diagnostics) - errors
     beside = f", {pluralize(others, 'other remark')}" if others else ""
     if result.ok:
-        rules = pluralize(len(result.document.rules), "rule")
+        count = len(result.document.rules)
+        rules = pluralize(count, "rule") if count else "a regular expression"
         out.print(Text(f"✓ {language.engine} accepts it: {rules}{beside}", style="bold green"))
     else:
         out.print(Text(f"✗ {pluralize(errors, 'error')}{beside}", style="bold red"))

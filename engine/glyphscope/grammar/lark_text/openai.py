@@ -25,12 +25,17 @@ from glyphscope.grammar.lark_text.parse.syntax import Attributes, LarkOption, La
 
 _NOT_LAZY = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]", re.DOTALL)
 _LAZY = re.compile(r"[*+?}]\?")
+_NO_LAZY = "OpenAI rejects lazy operators (`*?`, `+?`, `??`). llguidance ignores them."
 _UNBOUNDED = re.compile(r"[*+]|\{\d+,\}")
 
 
 def openai_problems(syntax: LarkSyntax) -> tuple[Diagnostic, ...]:
     """The parts that a custom tool rejects, is advised against, or is not documented to accept, in their order."""
     found = [*_of_whole(syntax)]
+    if syntax.is_pattern and (
+        lazy := _LAZY.search(_NOT_LAZY.sub(lambda part: "x" * len(part[0]), syntax.text))
+    ):
+        found.append(report("openai", _NO_LAZY, *lazy.span()))
     for rule in syntax.rules:
         if rule.attributes != Attributes():
             found.append(_undocumented("Attributes of rules", *rule.name_span))
@@ -58,9 +63,7 @@ def _of_part(part: Part) -> Iterator[Diagnostic]:
     span = part.start, part.end
     if isinstance(part, Pattern):
         if part.kind == "regex" and _LAZY.search(_plain(part)):
-            yield report(
-                "openai", "OpenAI rejects lazy operators (`*?`, `+?`, `??`). llguidance ignores them.", *span
-            )
+            yield report("openai", _NO_LAZY, *span)
         if part.kind in ("substring", "tokens"):
             yield _undocumented("`%regex`" if part.kind == "substring" else "Tokens of the model", *span)
     elif isinstance(part, Embedded):

@@ -51,7 +51,7 @@ def json_schema(run: RecordedRun) -> str:
 
 def openai_tools(run: RecordedRun) -> str:
     """The `tools` of a chat completion request."""
-    return indented(to_openai(run.registry))
+    return indented(to_openai(run.registry, "chat"))
 
 
 def constraint_note(run: RecordedRun) -> str:

@@ -193,8 +193,8 @@ def outcome_line(kin: Kin) -> str:
 
 
 _MAX_VALUE = 60
-LOOKING = tr("Looking for the schema constraint that blocks this token…")
-NO_CONSTRAINT = tr("No single schema constraint blocks this token; only the whole constraint can be dropped.")
+LOOKING = tr("Looking for the constraint that blocks this token…")
+NO_CONSTRAINT = tr("No single constraint blocks this token; only the whole constraint can be dropped.")
 SPECIAL = tr("A special token of the model, which cannot be part of a call.")
 OWN_GRAMMAR = tr("This run uses a custom grammar; only the whole constraint can be dropped.")
 

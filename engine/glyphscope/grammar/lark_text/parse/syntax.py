@@ -68,3 +68,5 @@ class LarkSyntax(GrammarSyntax, frozen=True, eq=False):
     imports: tuple[Import, ...] = ()
     options: tuple[Embedded, ...] = ()
     """The JSON of each `%llguidance`."""
+    is_pattern: bool = False
+    """The text is a regular expression, without rules."""
