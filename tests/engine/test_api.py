@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field
 import glyphscope
 from glyphscope import GlyphscopeError, Model, Tools, api, build_grammar, check_call, open_model, read_run
 from glyphscope.base.errors import RegistryError
-from glyphscope.events import RunFinished, RunRequest, RunStarted
+from glyphscope.events import Answer, Relaxed, RunFinished, RunRequest, RunStarted
 from glyphscope.registry import default_registry
 
 CALL = '{"name":"weather","arguments":{"city":"Bern","days":2}}'
@@ -242,3 +242,14 @@ def test_a_wait_shows_a_bar_with_the_stage_and_its_tokens_on_request(
         assert capsys.readouterr().err == "", "stderr is not a terminal"
         model.run("AI news?", "default").wait(progress=True)
     assert re.search(r"\d+ tokens", capsys.readouterr().err)
+
+
+def test_a_run_is_branched_without_a_rule_of_its_answer() -> None:
+    sums = "start: part (SIGN part)*\nSIGN: /[-+]/\npart: /[0-9]+/\n"
+    with scripted("1+2") as model:
+        run = model.run("x", answer=Answer("lark", sums)).wait(progress=False)
+        branch = model.branch(run, 0, "one+2", relax=("answer", "/part")).wait(progress=False)
+        assert run.valid and branch.valid and branch.text == "one+2"
+        assert branch.state.started.request.relaxed == (Relaxed("answer", "/part"),)
+        with pytest.raises(GlyphscopeError, match="has no rule nothing"):
+            model.branch(run, 0, "one", relax=("answer", "/nothing"))

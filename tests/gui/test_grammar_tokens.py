@@ -6,8 +6,8 @@ import msgspec
 import pytest
 
 from glyphscope.base import resources
-from glyphscope.events import Alternative, Relaxed, RepairSettings, RunRequest, Token, TokenStep
-from glyphscope.explain import masked_reasons
+from glyphscope.events import Alternative, Answer, Relaxed, RepairSettings, RunRequest, Token, TokenStep
+from glyphscope.explain import Attribution, masked_reasons
 from glyphscope.models import RecordedModel, ScriptedModel, Vocabulary
 from glyphscope.registry import default_registry
 from glyphscope.runs import prepare, relaxed, run_state
@@ -129,6 +129,18 @@ def test_a_custom_grammar_has_its_own_rules():
     rules, _ = rules_of(["{", "ab", "=1", "0", "}"], grammar=OWN, constraint="gbnf")
     assert [rule.rule for rule in rules[:5]] == ["root", "pair", "number", "number", "root"]
     assert not any(rule.words for rule in rules[:5])
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [("gbnf", 'root ::= "<" word ">"\nword ::= [a-z]+\n'), ("lark", 'start: "<" word ">"\nword: /[a-z]+/\n')],
+)
+def test_the_rule_of_an_answer_that_masks_a_token_is_offered_to_be_relaxed(kind, text):
+    asked = request(answer=Answer(kind, text))
+    found = RuleReader(asked, default_registry()).refusals(
+        tokens_of(["<", "ab", ">"], asked)[:2], (masked("7"), masked(">")), lambda: False
+    )
+    assert found.constraints == (Attribution("answer", "/word", "rule word"), None)
 
 
 def test_a_token_that_a_grammar_names_by_its_number_is_inside_the_grammar():

@@ -48,7 +48,7 @@ from glyphscope.explain.ablation.scoring import ablate_prompt
 from glyphscope.explain.ablation.types import OMISSION_KINDS, ChoiceKind, OmissionKind, PromptAblation
 from glyphscope.models.interface import Model as OpenModel
 from glyphscope.notation.read import parse_value
-from glyphscope.runs import CallState, NonInteractive, RunState, StageState, reduce_event
+from glyphscope.runs import CallState, NonInteractive, RunState, StageState, branch_request, reduce_event
 from glyphscope.runs.state import Outcome
 from glyphscope.runs.strategies import cancellable
 from glyphscope.runs.strategies import run as run_request
@@ -334,9 +334,26 @@ class Model:
         """
         registered = Tools(tools)
         request = _request(prompt, registered, self._model.info, settings)
-        functions = PythonFunctions(registered)
-        interaction = NonInteractive({SOURCE: functions})
+        return self._started(request, NonInteractive({SOURCE: PythonFunctions(registered)}))
 
+    def branch(
+        self,
+        run: Run,
+        token: int,
+        text: str = "",
+        *,
+        take: int | None = None,
+        relax: tuple[str, str] | None = None,
+    ) -> Run:
+        """The run again from a token on, with `text`, or the recorded alternative of the id `take`, in its place.
+
+        `relax` is no longer enforced: a tool and the JSON Pointer of a keyword or rule in its schema, or `answer` and
+        the pointer of a rule of the answer's grammar. Calls are not executed. Raises GlyphscopeError, with the reason.
+        """
+        request = branch_request(run.wait().state, token, take=take, text=text, relax=relax)
+        return self._started(request, NonInteractive({}))
+
+    def _started(self, request: RunRequest, interaction: NonInteractive) -> Run:
         def cancel() -> None:
             interaction.cancelled.set()
             self._model.cancel()
