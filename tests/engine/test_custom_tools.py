@@ -143,6 +143,14 @@ def test_errors_in_the_form_of_a_custom_tool_have_their_place(document, problems
         ("", "lark", "There is no rule `start`"),
         ("(?=a)b", "regex", "line 1, column 1: Look-around is not possible."),
         ("[a-z", "regex", "line 1, column"),
+        (
+            "start: "
+            + "".join(f"a{i} " for i in range(1_100))
+            + "".join(f'\na{i}: "x"' for i in range(1_100)),
+            "lark",
+            "has more than 1,000 rules",
+        ),
+        ("(" * 240 + "a" + ")*" * 240, "regex", "llguidance rejects it"),
         ("x" * 1_000_000, "lark", "has 1,000,000 characters, more than 100,000"),
         ("x" * 1_000_000, "regex", "has 1,000,000 characters, more than 100,000"),
     ],

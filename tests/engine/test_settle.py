@@ -48,7 +48,7 @@ REFUSED = [
     ("written", {"written": WRITTEN, "strategy": "loop"}, "A branch needs the strategy direct", "BAD_REQUEST"),
     ("written", {"written": (PrefixPart(b"", 2**31),)}, "so large an id", "BAD_REQUEST"),
     ("relaxed", {"relaxed": (MAXIMUM,), "strategy": "two-stage"}, "strategy direct", "BAD_REQUEST"),
-    ("relaxed", {"relaxed": (MAXIMUM,), "grammar": 'root ::= "a"'}, "no schema keyword", "BAD_REQUEST"),
+    ("relaxed", {"relaxed": (MAXIMUM,), "grammar": 'root ::= "a"'}, "nothing can be relaxed", "BAD_REQUEST"),
     ("relaxed", {"relaxed": (Relaxed("search", "/no"),)}, 'There is no "no"', "BAD_REQUEST"),
     ("relaxed", {"relaxed": (Relaxed("none", "/no"),)}, 'There is no tool "none"', "BAD_REQUEST"),
     ("registry", {"registry": {"t": 1}}, "", "BAD_REQUEST"),

@@ -9,17 +9,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from time import thread_time
 from typing import Any
 
 from glyphscope.base.errors import GrammarError
+from glyphscope.base.figures import duration
 from glyphscope.base.lines import Lines
-from glyphscope.base.shorten import and_more
+from glyphscope.base.shorten import and_more, shorten
+from glyphscope.base.visible import one_line
 from glyphscope.grammar import chars, tree
-from glyphscope.grammar.gbnf.cancellation import stoppable
+from glyphscope.grammar.gbnf.cancellation import CheckCancelled, stoppable
 from glyphscope.grammar.gbnf.check import load_gbnf
 from glyphscope.grammar.gbnf.diagnostics import errors_in_words
 from glyphscope.grammar.lark_text.meaning import meaning_of
 from glyphscope.grammar.lark_text.parse.parser import read_lark
+from glyphscope.grammar.lexemes import lexeme
 from glyphscope.grammar.match.earley import MatchLimit, MatchLimits, State
 from glyphscope.grammar.match.nullability import nullable_rules, productive_rules
 from glyphscope.grammar.match.report import Compiled
@@ -27,15 +31,21 @@ from glyphscope.grammar.regular.rust_regex import RegexProblem, rust_regex
 from glyphscope.grammar.regular.strings import any_character
 from glyphscope.grammar.traversal import callees_first
 from glyphscope.grammar.tree import Grammar, Node, Rule, TokenMatch
+from glyphscope.processes.compilers import service
 from glyphscope.registry.keywords import CUSTOM, RELAXED
 
 MAX_DEFINITION = 100_000
 """The maximum number of characters of a grammar in a schema: its rules are read before a run."""
+MAX_RULES = 1_000
+"""The maximum number of its rules: llguidance crashes on some grammars with more."""
+SECONDS = 4.0
+"""The CPU time for reading one."""
 MAX_NODES = 20_000
 """The maximum number of nodes of a grammar as one regular expression."""
 MAX_OPEN = 4
 """The maximum number of open rules that a message names."""
 _SHOWN = 8
+_SHOWN_REASON = 200  # characters
 _PATTERN = "pattern"
 """The rule of a regular expression."""
 
@@ -96,7 +106,14 @@ def _read(syntax: str, definition: str) -> Grammar:
             f"The grammar has {len(definition):,} characters, more than {MAX_DEFINITION:,}.",
             hint="Make it smaller.",
         )
-    grammar = _read_regex(definition) if syntax == "regex" else _read_lark(definition)
+    try:
+        grammar = _read_regex(definition) if syntax == "regex" else _read_lark(definition)
+    except CheckCancelled:
+        raise GrammarError(
+            f"Reading the grammar takes more than {duration(SECONDS)}.", hint="Make it smaller."
+        ) from None
+    if len(grammar.rules) > MAX_RULES:
+        raise GrammarError(f"The grammar has more than {MAX_RULES:,} rules.", hint="Join some of them.")
     if grammar.root not in productive_rules(grammar, lambda _: True):
         raise GrammarError(
             "The grammar matches no text.",
@@ -107,11 +124,16 @@ def _read(syntax: str, definition: str) -> Grammar:
             "The grammar names tokens of a vocabulary, and a string has only characters.",
             hint="Write them as texts.",
         )
+    body = grammar.rules[grammar.root].body
+    pattern = "" if syntax == "lark" else lexeme(body.body if isinstance(body, tree.Terminal) else body)
+    if refusal := service.refusal(f"start: {pattern}" if pattern else definition):
+        raise GrammarError(f"llguidance rejects it: {shorten(one_line(refusal), _SHOWN_REASON)}")
     return grammar
 
 
 def _read_lark(text: str) -> Grammar:
-    with stoppable(None):
+    until = thread_time() + SECONDS
+    with stoppable(lambda: thread_time() > until):
         syntax = read_lark(text)
         problems = list(syntax.problems)
         meaning = None

@@ -90,7 +90,7 @@ def build_values(context: ToolContext, root: str) -> None:
             node = _node(context, context.rule, parts, form)
             context.book.add(context.rule, node, context.origins[context.rule])
     except UnreadableGrammar as error:
-        context.unreadable = Impossible(root, error.where, error.message.replace("\n", "; "))
+        context.unreadable = Impossible(root, error.where, error.message.partition("\n")[0].rstrip("."))
         context.pending, context.unlexed = [], False
         context.book.add(root, NEVER, Origin(context.schema.tool, ""))
         return

@@ -42,7 +42,7 @@ class Terminals:
 
     def __init__(self, syntax: LarkSyntax) -> None:
         self._syntax = syntax
-        self.problems: list[Diagnostic] = []
+        self.problems: dict[Diagnostic, None] = {}
         self._severity: Severity | None = None
         self._rules: dict[str, LarkRule] = {}
         self._terminals: dict[str, LarkRule | Node] = {}
@@ -219,8 +219,7 @@ class Terminals:
         found = report(code, message, start, end, repair)
         if self._severity is not None and found.severity == "error":
             found = report(code, message, start, end, repair, severity=self._severity)
-        if found not in self.problems:
-            self.problems.append(found)
+        self.problems[found] = None
 
 
 def inside(node: Part) -> Iterator[Part]:
