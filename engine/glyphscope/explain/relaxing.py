@@ -68,7 +68,7 @@ class RelaxationCost:
 
     `valid` is None while that text is unfinished and has no violation. The branch begins at token `token`; `before` and
     `after` are the tokens that the run's and the branch's constraint allowed there. `tools` are the names of the tools
-    that run and branch call. `changes` is None if one of the two has no complete call. `has_values`: a schema describes them.
+    that run and branch call. `changes` is None if one of the two is not complete. `has_values`: they have a schema.
     """
 
     relaxed: tuple[Relaxed, ...]
