@@ -167,8 +167,7 @@ def show_first_turn(window: Window) -> None:
     assert isinstance(page, PlaygroundPresenter)
     page.stages.choice.choose(0)
     _pause(300)
-    for view in (page.view.stream, page.view.timeline.table):
-        view.verticalScrollBar().setValue(0)
+    page.view.stream.verticalScrollBar().setValue(0)
 
 
 def show_prompt(window: Window) -> None:

@@ -48,7 +48,7 @@ def test_a_masked_run_is_a_valid_call_in_any_notation_and_shape(qtbot, window):
         assert state.forced > 0
         assert page.view.stream.toPlainText() == state.text
         assert page.view.tokens_model.rowCount() == len(state.tokens)
-        assert not page.view.banner.isVisible()
+        assert not page.view.verdict.button.isVisible()
     qtbot.waitUntil(lambda: len(window.services.history.rows()) == len(others))
 
 
@@ -58,14 +58,14 @@ def test_a_failing_run_without_a_constraint_is_stopped_and_explained(qtbot, wind
     state = finish(qtbot, window)
     aborted = state.aborted
     assert aborted is not None
-    assert page.view.banner.isVisible()
-    assert aborted.code in page.view.banner.title.text()
-    assert f"character {aborted.char}" in page.view.banner.title.text()
+    verdict = page.view.verdict
+    assert aborted.code in verdict.details.text()
+    assert f"character {aborted.char}: {aborted.message.rstrip('.')}" in verdict.title.text()
     assert aborted.char in page.view.stream.decided_characters
     with qtbot.waitSignal(window.runs.saved, timeout=RUN_MS) as saved:
-        click(qtbot, window, "continueButton")
+        click(qtbot, window, "verdictButton")
     assert saved.args[0].whole >= saved.args[0].decoded == aborted.tokens_decoded
-    assert f"of {saved.args[0].whole} tokens saved" in page.view.banner.saving.text()
+    assert f"of {saved.args[0].whole} tokens saved" in verdict.details.text()
     assert page.evidence.savings_section.isVisibleTo(page.evidence)
 
 

@@ -226,25 +226,19 @@ def playground(asking_runs, open_page):
     return made
 
 
-DETAILS, QUESTION = "Details of this row of the timeline", "Your answer to: Which one?"
+TRANSCRIPT, QUESTION = "Transcript of the run", "Your answer to: Which one?"
 
 
 @pytest.mark.slow
-def test_a_run_that_asks_continues_when_answered_and_a_chosen_row_stays_until_it_is_unpinned(
-    playground, screen_of, qtbot
-):
+def test_a_run_that_asks_continues_when_answered_and_its_transcript_says_how(playground, screen_of, qtbot):
     screen, runs = screen_of(playground), playground.context.runs
     playground.run()
     screen.until_can(ALLOW)
-    assert not screen.named("Fields of the call…") and screen.named("Timeline of the run")
-    playground.context.actions.focus_timeline.trigger()
-    screen.choose("Timeline of the run", "Approval")
-    assert "search of demo" in screen.read(DETAILS)
+    assert not screen.named("Fields of the call…")
+    assert "search of demo" in screen.read(TRANSCRIPT)
     screen.press(ALLOW)
     screen.until(lambda: screen.named(QUESTION))
-    assert not screen.named(ALLOW) and "Allowed by a person" in screen.read(DETAILS)
-    screen.press("Follow")
-    assert not screen.named(DETAILS) and not screen.named("Follow")
+    assert not screen.named(ALLOW) and "Allowed by a person" in screen.read(TRANSCRIPT)
     screen.write(QUESTION, "this")
     with qtbot.waitSignal(runs.ended):
         screen.press("Answer")

@@ -19,7 +19,7 @@ from glyphscope_gui.playground import (
     MAX_INDENT,
     NO_CONSTRAINT,
     OWN_GRAMMAR,
-    BranchCard,
+    BranchPanel,
     constraint_words,
     incomplete_words,
     mask_reason,
@@ -125,7 +125,7 @@ def test_chosen_typed_and_deleted_tokens_branch_and_the_way_back_is_there(qtbot,
     )  # and the run it branches from, which came from a file
 
     page.view.window().activateWindow()
-    tokens.setFocus()
+    page.view.focus_tokens()
     qtbot.waitUntil(tokens.hasFocus)
     QTest.keyClick(tokens, Qt.Key.Key_T)
     assert bar.field.edit.hasFocus()
@@ -470,7 +470,7 @@ def test_tokens_of_typed_text_are_counted_by_the_model_or_not_at_all():
 
 
 def test_branches_nested_deeply_stay_in_sight(qapp):
-    card = BranchCard()
+    card = BranchPanel()
     kin = {}
     for number in range(60):
         point = BranchPoint(f"r{number - 1}", 3) if number else None
@@ -482,7 +482,7 @@ def test_branches_nested_deeply_stay_in_sight(qapp):
     card.model.show(branch_tree([one.started] for one in kin.values()), kin, "r59")
     card.show_tree(59)
     assert card.model.depth == 60 and card.tree.indentation() * 60 <= MAX_INDENT
-    assert card.heading.hint.text() == "59 branches"
+    assert card.count.text() == "59 branches"
     index = card.model.index_of("r59")
     for _ in range(59):
         index = index.parent()

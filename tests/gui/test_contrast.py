@@ -10,7 +10,7 @@ from PySide6.QtGui import QColor, QPalette
 
 from glyphscope_gui.grammar.edit import LINES
 from glyphscope_gui.grammar.railroad_drawing import ROLES as DIAGRAM
-from glyphscope_gui.playground import timeline
+from glyphscope_gui.playground import MARKS
 from glyphscope_gui.runs import compare_fields
 from glyphscope_gui.servers import words as servers_words
 from glyphscope_gui.shared import FORCED, VERDICTS, verdict
@@ -183,7 +183,7 @@ def test_states_differ_by_more_than_colour():
     assert all(verdict.line != Qt.PenStyle.NoPen and verdict.words for verdict in drawn)
     assert len({verdict.sign for verdict in drawn}) == len(drawn)
     for signs in (
-        [sign for sign, _role in timeline.MARKS.values()],
+        [looks.sign for looks in MARKS.values()],
         [style for style, _role in LINES.values()],
         [words for words, _role, _tip in verdict._ENFORCEMENT.values()],
         [state.words for state in servers_words._PHASES.values()],

@@ -219,7 +219,7 @@ from glyphscope.runs import RunState, reduce_event
 from glyphscope.store.exports import RecordedRun
 from glyphscope.store.exports.run_page import html_page
 from glyphscope.store import parse_record
-from glyphscope_gui.playground.timeline_model import TimelineModel
+from glyphscope_gui.playground.stage_rows import RunRows
 
 def run(tmp_path):
     script = "{action=calculate expression=6*7}\\n---\\nIt is 42."
@@ -236,13 +236,13 @@ def test_the_terminal_shows_it_and_its_record_is_replayed(tmp_path):
     assert "Not called: search" in CliRunner().invoke(app, ["replay", str(record)]).output
 
 
-def test_the_timeline_has_its_row(tmp_path, qapp):
+def test_the_transcript_has_its_row(tmp_path):
     events = parse_record(run(tmp_path)[1].read_bytes(), "run").events
-    model, state = TimelineModel(), RunState()
+    read, state = RunRows(), RunState()
     for event in events:
         reduce_event(state, event)
-    model.show_run(state)
-    rows = {model.row(n).title: model.row(n).words for n in range(model.rowCount())}
+    read.read(state)
+    rows = {row.title: row.words for row in read.rows}
     assert rows["Not called"].startswith("search")
 
 

@@ -16,7 +16,7 @@ from glyphscope.base.errors import ModelError
 from glyphscope.events import ApprovalRule
 from glyphscope.store import encode_record, read_bundle, read_record, write_bundle
 from glyphscope.store.exports import EXPORTS, export_forms, form_named
-from glyphscope_gui.history.export_dialog import MAX_SHOWN, ExportDialog, ExportMenu
+from glyphscope_gui.history.export_dialog import MAX_SHOWN, ExportDialog
 from glyphscope_gui.runs import bundled_run, bundled_runs, exported, file_name, record_summary
 from glyphscope_gui.shared import ErrorDialog, PageId
 from glyphscope_gui.shell.open_files import dropped_file, kind_of
@@ -90,15 +90,6 @@ def test_every_export_has_its_own_words_and_no_key():
     assert all(re.search(r"\b(?:no|or) key\b", each.holds) for each in words)
     copied = [each.copied for each in EXPORTS.values() if each.copied]
     assert len(set(copied)) == len(copied)
-
-
-def test_the_menu_has_every_form_once_it_is_opened(qtbot):
-    menu = ExportMenu("Export run")
-    qtbot.addWidget(menu)
-    for _ in range(2):
-        menu.aboutToShow.emit()
-        names = [action.objectName() for action in menu.actions()]
-        assert names == [f"export-{form}" for form in export_forms()] and "export-otel" in names
 
 
 def test_a_record_with_a_servers_command_line_suggests_a_bundle():
@@ -207,7 +198,7 @@ def test_a_run_given_at_the_start_is_shown(qtbot, open_page, bundle):
 
 @pytest.mark.slow
 def test_a_run_is_saved_as_a_bundle_with_its_contents_listed_or_the_failure_reported(qtbot, window, tmp_path):
-    assert not window.exports.menuAction().isEnabled()
+    assert not window.actions_.share.isEnabled()
     shown(qtbot, window, window.actions_.run.trigger)
     events = tuple(window.runs.events)
     path = tmp_path / "mine.glyphrun"
@@ -229,15 +220,22 @@ def test_a_run_is_saved_as_a_bundle_with_its_contents_listed_or_the_failure_repo
 
 
 def export(qtbot, window, form):
-    window.exports.findChild(object, f"export-{form}").trigger()
+    window.actions_.share.trigger()
     qtbot.waitUntil(lambda: window.findChild(ExportDialog) is not None)
-    return window.findChild(ExportDialog)
+    dialog = window.findChild(ExportDialog)
+    names = [dialog.form.itemData(place) for place in range(dialog.form.count())]
+    assert names == list(export_forms()) and "otel" in names
+    if form != "html":
+        dialog.form.setCurrentIndex(names.index(form))
+        dialog.form.activated.emit(names.index(form))
+        qtbot.waitUntil(lambda: dialog.copy_button.isVisibleTo(dialog))
+    return dialog
 
 
 @pytest.mark.slow
 def test_an_export_is_copied_whole_saved_and_available_from_the_history(qtbot, window, tmp_path):
     shown(qtbot, window, window.actions_.run.trigger)
-    assert window.exports.menuAction().isEnabled()
+    assert window.actions_.share.isEnabled()
     dialog = export(qtbot, window, "openai-tools")
     assert re.search(r"\b(?:no|or) key\b", dialog.note.text())
     dialog.copy_button.click()
@@ -278,7 +276,7 @@ def test_every_recorded_example_is_shown_from_the_menu(window, qtbot):
 def test_a_page_is_saved_without_showing_its_source_and_can_be_opened(qtbot, window, tmp_path, monkeypatch):
     shown(qtbot, window, lambda: window.runs.replay(bundled_run("search-mask.jsonl"), 0))
     dialog = export(qtbot, window, "html")
-    assert not dialog.view.isVisibleTo(dialog) and not dialog.copy_button.isVisibleTo(dialog)
+    assert "A page for a browser" in dialog.view.toPlainText() and not dialog.copy_button.isVisibleTo(dialog)
     opened = []
     monkeypatch.setattr(QDesktopServices, "openUrl", opened.append)
     path = tmp_path / "page.html"

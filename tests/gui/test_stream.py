@@ -20,8 +20,7 @@ from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import StageState, end_of, run_state
 from glyphscope.runs.strategies import run
-from glyphscope_gui.playground import StageRows
-from glyphscope_gui.runs import ShownStage, StreamView, bundled_run, stream_view
+from glyphscope_gui.runs import ShownStage, StreamView, bundled_run, stage_text
 from glyphscope_gui.runs.field_table import CONSTRAINT, DECIDED, FIELD, VALUE, FieldTable, FieldTableModel
 from glyphscope_gui.runs.token_table import COLUMNS, PART, RULE, TOKEN, TokenTable, TokenTableModel
 from glyphscope_gui.shared import step_text, stops
@@ -53,8 +52,8 @@ def names(view):
 
 def shown_characters(view, state):
     """Return the document's character at each place of the text."""
-    text = view.document().toRawText() if hasattr(view.document(), "toRawText") else view.toPlainText()
-    return "".join(text[view._places.position(n)] for n in range(len(state.text)))
+    text, places = view.toPlainText(), view.shown.places
+    return "".join(text[places.position(n)] for n in range(len(state.text)))
 
 
 # -- the stream ----------------------------------------------------------------------------------------------------
@@ -241,20 +240,6 @@ def test_tokens_name_their_part_and_the_column_is_there_only_with_parts(qtbot):
     assert model.index(0, PART).data(Qt.ItemDataRole.AccessibleTextRole) == "part: reasoning"
 
 
-def test_a_stage_of_the_timeline_has_a_row_for_each_part():
-    state = run_state(parts_run())
-    rows = StageRows(0, state.started.request)
-    rows.update(state.present, 10.0, over=True)
-    reported = [(row.title, row.mark, row.tokens.used) for row in rows.rows[1:]]
-    assert reported == [
-        ("Reasoning", "note", 32),
-        ("Text", "note", 6),
-        ("Call 1", "holds", 15),
-        ("Call 2", "impossible", 15),
-    ]
-    assert not any(row.is_stage for row in rows.rows[1:])
-
-
 # -- the page ------------------------------------------------------------------------------------------------------
 
 
@@ -295,7 +280,7 @@ def test_the_playground_shows_an_answer_of_parts(open_playground, qtbot):
         runs.replay(tuple(map(_narrowed, parts_run(calls=(GOOD, GOOD)))), 0)
     qtbot.waitUntil(lambda: not evidence.size_section.isHidden())
     assert end_of(runs.state).words == "2 valid calls"
-    assert view.timeline.isHidden()
+    view.focus_tokens()
     assert not view.tokens.isColumnHidden(PART)
     assert evidence.turn_section.isVisible()
     shown = [label.accessibleName() for label in evidence.turn.findChildren(QLabel) if label.isVisible()]
@@ -377,8 +362,8 @@ def test_the_deciding_character_stays_marked_when_more_text_is_added(view):
 def test_only_the_visible_part_of_a_long_field_is_painted(view, monkeypatch):
     view.resize(600, 200)
     feed(view, events_of(f'{{action="search" query="{"word " * 4000}"}}', max_tokens=30_000), size=500)
-    painted, paint = [], stream_view.paint_line
-    monkeypatch.setattr(stream_view, "paint_line", lambda *args: painted.append(args) or paint(*args))
+    painted, paint = [], stage_text.paint_line
+    monkeypatch.setattr(stage_text, "paint_line", lambda *args: painted.append(args) or paint(*args))
     bar = view.verticalScrollBar()
     for place in (0, bar.maximum() // 2, bar.maximum()):
         bar.setValue(place)

@@ -17,7 +17,7 @@ from glyphscope.models import ScriptedModel
 from glyphscope_gui.runs import Phase, bundled_run
 from glyphscope_gui.shared import PageId
 
-PROMPT, STREAM, TOOLS = "Your prompt", "The call as it is being written", "Tools and their arguments"
+PROMPT, STREAM, TOOLS = "Your prompt", "Transcript of the run", "Tools and their arguments"
 NOTATIONS = {"GLYPH": "glyph", "JSON": "json"}
 PHASES = (hypothesis.Phase.explicit, hypothesis.Phase.reuse, hypothesis.Phase.generate)
 """Without making a failure shorter, which takes minutes: its steps are few."""

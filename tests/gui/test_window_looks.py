@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from itertools import product
 
 import pytest
 from PySide6.QtCore import QEvent, QObject, QRect, QSize, Qt
@@ -14,7 +13,6 @@ from PySide6.QtWidgets import QApplication, QScrollArea
 from every_page import ABORTED, show_masked
 from examples import some
 from fake_context import scripted
-from glyphscope_gui.playground import LOW
 from glyphscope_gui.runs import AbortBanner, bundled_run
 from glyphscope_gui.shared import MIN_NAME, ElidedLabel, PageId, PanelId, PlainTable
 from glyphscope_gui.shell.main_window import (
@@ -26,7 +24,7 @@ from glyphscope_gui.shell.main_window import (
     inside_screen,
 )
 from glyphscope_gui.theme.fonts import window_points
-from talks import numbered, talk
+from made_runs import loop_run
 
 RECORD = "search-mask.jsonl"
 FREE = QRect(0, 27, 1440, 873)
@@ -182,40 +180,29 @@ def test_a_window_that_reaches_beyond_the_screen_is_moved_and_made_smaller(windo
     assert placed == fits and FREE.contains(placed.adjusted(-2, -40, 2, 2))
 
 
-@pytest.mark.slow
-def test_the_timeline_and_the_fields_show_no_part_of_a_row(window, qtbot):
-    view = window.page(PageId.PLAYGROUND).view
-    records = talk(*numbered(9), max_turns=2), bundled_run("verbs-loop.jsonl")
-    for size, events in product(((1024, 700), (1440, 900)), records):
-        window.resize(*size)
-        with qtbot.waitSignal(window.runs.ended):
-            window.runs.replay(tuple(events), 0)
-        view.notice.show_words("A limit ended the run: a banner takes the height of some rows. " * 3)
-        QApplication.processEvents()
-        assert view.timeline.isVisible() and view.field_card.isVisible()
-        for table in (view.timeline.table, view.fields):
-            assert table.viewport().height() % table.rowHeight(0) == 0
+RUNS = {
+    "empty": (),
+    "valid": bundled_run("search-mask.jsonl"),
+    "abort": bundled_run(ABORTED),
+    "branch": bundled_run("search-relaxed.jsonl"),
+    "loop of three turns": loop_run(),
+}
+LEAST = {(1440, 900): 0.45, (1024, 700): 0.38}
+"""The transcript's least share of the window's height, by size."""
 
 
 @pytest.mark.slow
-def test_a_low_window_has_no_empty_table_of_fields_and_no_headings_even_below_a_banner(window, qtbot):
-    window.resize(1024, 700)
+@pytest.mark.parametrize("size", LEAST)
+def test_the_transcript_has_its_share_of_the_window_in_every_state(window, qtbot, size):
+    window.resize(*size)
     view = window.page(PageId.PLAYGROUND).view
-    for events, has_fields in (
-        (talk("Hello."), False),
-        (bundled_run(ABORTED), True),
-        (talk("Hello."), False),
-    ):
+    shares = {}
+    for state, events in RUNS.items():
         with qtbot.waitSignal(window.runs.ended):
             window.runs.show_record(tuple(events))
-        assert view.field_card.isVisible() is has_fields
-    view.notice.show_words("A banner of several lines, with which the page is higher than its place. " * 9)
-    qtbot.waitUntil(lambda: view.height() > LOW)
-    assert not view.token_card.heading.isVisible()
-    view.notice.hide()
-    window.resize(1440, 900)
-    qtbot.waitUntil(view.field_card.isVisible)
-    assert view.field_card.heading.isVisible()
+        QApplication.processEvents()
+        shares[state] = round(view.stream.height() / window.height(), 3)
+    assert min(shares.values()) >= LEAST[size], shares
 
 
 @pytest.mark.slow

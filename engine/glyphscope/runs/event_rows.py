@@ -1,4 +1,4 @@
-"""The events of a strategy in words: each is a row, which the terminal, the timeline, pages and exports print.
+"""The events of a strategy in words: each is a row, which the terminal, the transcript, pages and exports print.
 
 `describe` is the only place that puts them in words; an event without a row has only times or belongs to a text.
 """

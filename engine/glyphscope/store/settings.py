@@ -56,7 +56,8 @@ _MAX_SHOWN = 60
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """`geometry` and `state` are the window's, as text; `other` keeps other versions' keys.
+    """`geometry` and `state` are the window's, as text; `other` keeps other versions' keys. `transcript_share` is the
+    transcript's share of the playground's height with the panel below it, 0 for the usual one.
 
     `context` is in tokens, for models without `load_options`, which are by model name. `font_size` is in points, 0 for
     the system's; `code_font` is a family, empty for the program's.
@@ -84,6 +85,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     code_font: str = ""
     geometry: str = ""
     state: str = ""
+    transcript_share: Annotated[float, Meta(ge=0, le=1)] = 0.0
     history_limit: Annotated[int, Meta(ge=1, le=100_000), Setting(
         "Runs kept in the history", "Older runs are deleted first; pinned runs are kept", step=100, unit="runs",
     )] = 2000  # fmt: skip

@@ -91,7 +91,7 @@ class CompareColumn(FollowsSize, QFrame):
         self.notice = _Notice(self)
         self.detail = PlainLabel(self, role="muted", wordWrap=True)
         self.call = ElidedLabel(self, Qt.TextElideMode.ElideRight, role="mono")
-        opens = tr("Open this run in the playground, with its tokens, alternatives, fields and timeline")
+        opens = tr("Open this run in the playground, with its tokens, alternatives, fields and transcript")
         self.open_button = link(tr("Open run"), opens, self)
         self._lay_out()
         self.choice = StageChoice(self)

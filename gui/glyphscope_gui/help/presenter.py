@@ -173,7 +173,7 @@ def tour_cards(state: RunState, call: CallReady | None) -> list[TourCard]:
             tr("GBNF, and what to do next"),
             tr(
                 "GBNF uses llama.cpp's own grammar sampler in place of the mask. The Grammar page shows and checks "
-                "that grammar. Press Run (Ctrl+Enter), then click a token in the stream: the panel on the "
+                "that grammar. Press Run (Ctrl+Enter), then click a token in the transcript: the panel on the "
                 "right shows why its alternatives were masked. Help › User guide (F1) continues from here."
             ),
         ),

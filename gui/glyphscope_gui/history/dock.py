@@ -12,7 +12,6 @@ from PySide6.QtWidgets import QLineEdit, QMenu, QPushButton, QWidget
 from glyphscope.base.shorten import shorten
 from glyphscope.store import History, HistoryRow
 from glyphscope.store.history_search import MAX_SCORE, tags_of
-from glyphscope_gui.history.export_dialog import ExportMenu
 from glyphscope_gui.history.model import HistoryModel
 from glyphscope_gui.runs.copy_menu import CopyMenu
 from glyphscope_gui.shared.background import Background, end_work
@@ -230,9 +229,9 @@ class HistoryDock(QWidget):
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         menu.addActions(self._actions)
-        exports = ExportMenu(tr("Export run"), menu)
-        exports.formChosen.connect(partial(self.ask_with_current, self.exportRequested))
-        menu.insertMenu(self._actions[-1], exports)
+        share = QAction(tr("E&xport run…"), menu)
+        share.triggered.connect(lambda _checked=False: self.ask_with_current(self.exportRequested, "html"))
+        menu.insertAction(self._actions[-1], share)
         copies = CopyMenu(menu)
         copies.copyRequested.connect(partial(self.ask_with_current, self.copyRequested))
         menu.insertMenu(self._actions[-1], copies)

@@ -195,7 +195,7 @@ class LessonRun(FollowsSize, QFrame):
         self.stage_label.set_words((stage.title or stage.name) if several else "")
         for view in (self.stream, self.fields, self.tokens):
             view.show_stage(shown)
-        self.banner.show_aborted(stage.aborted, may_continue=False)
+        self.banner.show_aborted(stage.aborted)
         words = ""
         if run.failed is not None:
             words = f"{run.failed.code}: {run.failed.message} {run.failed.hint}".rstrip()

@@ -10,7 +10,7 @@ from glyphscope_gui.playground.presenter import PlaygroundPresenter
 
 if TYPE_CHECKING:
     from glyphscope_gui.playground.asking import MAX_ARGUMENTS, ApprovalCard, QuestionCard
-    from glyphscope_gui.playground.branches.tree import MAX_INDENT, BranchCard, BranchTreeModel
+    from glyphscope_gui.playground.branches.tree import MAX_INDENT, BranchPanel, BranchTreeModel
     from glyphscope_gui.playground.branches.words import (
         LOOKING,
         NO_CONSTRAINT,
@@ -35,10 +35,11 @@ if TYPE_CHECKING:
         MaskImpactModel,
         MaskImpactTable,
     )
-    from glyphscope_gui.playground.notes_view import NotesView, notes_of
+    from glyphscope_gui.playground.notes import MAX_SHOWN, notes_of
     from glyphscope_gui.playground.run_page import LOW
-    from glyphscope_gui.playground.timeline import budgets
-    from glyphscope_gui.playground.timeline_model import MAX_ROWS, TIME, WORDS, StageRows, TimelineModel
+    from glyphscope_gui.playground.stage_rows import MARKS, MAX_ROWS, RunRows, cost_words, spoken, tip
+    from glyphscope_gui.playground.transcript import Transcript
+    from glyphscope_gui.playground.verdict_line import budgets
 else:
     __getattr__ = interface(__name__)
 

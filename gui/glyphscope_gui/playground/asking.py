@@ -387,7 +387,7 @@ class ReplyBar(QWidget):
         super().__init__(parent)
         self.edit = named(SubmitEdit(_LINES, self), "replyEdit", tr("Reply"))
         self.edit.setAccessibleDescription(tr("Your next message. Control and Enter sends it."))
-        self.edit.setPlaceholderText(tr("Reply… Ctrl+Enter sends"))
+        self.edit.setPlaceholderText(tr("Reply…"))
         tip = tr("Run with the messages of this run, its answer and this message (Ctrl+Enter)")
         self.send_button = push_button(tr("Send"), self, name="replySend", tip=tip, clicked=self._send)
         tip = tr(

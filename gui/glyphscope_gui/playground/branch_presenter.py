@@ -257,10 +257,10 @@ class BranchPresenter(QObject):
         section.setVisible(is_tree)
         if kin is None:
             if not branches.kin:
-                card.hide()
+                card.show_none()
             return
         if not is_tree:
-            card.hide()
+            card.show_none()
             return
         card.model.show(branches.roots, branches.kin, branches.shown, self._special)
         card.show_tree(sum(kin.started.request.branch_of is not None for kin in branches.kin.values()))

@@ -60,7 +60,7 @@ _STEPS_HEIGHT = 132
 """Pixels of the step chart's height at the usual font size."""
 FEW = 6
 """Number of alternatives that are initially shown; others are seldom probable enough to matter."""
-_NO_TOKEN = tr("Select a token in the stream or the table to see its alternatives.")
+_NO_TOKEN = tr("Select a token in the transcript or the table to see its alternatives.")
 
 
 def load_charts() -> None:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
-from PySide6.QtCore import QObject, Qt, QTimer, Signal
+from PySide6.QtCore import QObject, QTimer, Signal
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMenu, QWidget
 
 from glyphscope.base.errors import GlyphscopeError
-from glyphscope.base.shorten import capitalised
 from glyphscope.events import PromptRendered, RunFailed, RunStarted
 from glyphscope.explain.segments import reasoning_tokens
 from glyphscope.runs import RunState, answer_messages, history_after
@@ -197,6 +196,11 @@ class PlaygroundPresenter(Page):
         if ended.at is not None:
             self._choose(ended.at)
 
+    def _show_step(self, shown: ShownRun) -> None:
+        """Select the newest token while the user steps."""
+        if self._runs.phase is Phase.STEPPING and not shown.over:
+            self.view.choose_newest()
+
     def _show_next_prompt(self, read: ReadAhead) -> None:
         """Show the tokens of the prompt that was read ahead."""
         if read.prompt is not None:
@@ -239,9 +243,9 @@ class PlaygroundPresenter(Page):
     def _show_saving(self, saving: Saving | None) -> None:
         self.stages.unpin()
         if saving is None:
-            self.view.banner.show_stopped()
+            self.view.verdict.show_stopped()
         else:
-            self.view.banner.show_saving(saving)
+            self.view.verdict.show_saving(saving)
             self.evidence.add_saving(saving)
 
     def _show_phase(self, phase: Phase) -> None:
@@ -257,7 +261,7 @@ class PlaygroundPresenter(Page):
 
     def _connect_runs(self) -> None:
         runs, stages, branches, conversation = self._runs, self.stages, self.branches, self.conversation
-        for show in (stages.choice.show_run, branches.show_run, conversation.show_run):
+        for show in (stages.choice.show_run, branches.show_run, conversation.show_run, self._show_step):
             runs.shown.connect(show)
         for finish in (self.context.recorder.finish, stages.unpin, branches.finish, conversation.finish):
             runs.ended.connect(finish)
@@ -286,9 +290,13 @@ class PlaygroundPresenter(Page):
         view, evidence, actions = self.view, self.evidence, self.context.actions
         view.tokenChosen.connect(self._show_token)
         evidence.tokenChosen.connect(view.tokens.choose)
+        view.set_share(self.context.settings.value.transcript_share)
+        view.shareChosen.connect(lambda share: self.context.settings.update(transcript_share=share))
         view.prompt_edit.submitted.connect(actions.run.trigger)
-        view.banner.button.clicked.connect(actions.continue_aborted.trigger)
+        view.verdict.when_continued(actions.continue_aborted.trigger)
         view.copy_menu.copyRequested.connect(self._copy)
+        view.share_button.clicked.connect(actions.share.trigger)
+        actions.share.changed.connect(lambda: view.share_button.setEnabled(actions.share.isEnabled()))
         view.rendered_link.clicked.connect(self.context.panels.reveal_rendered_prompt)
 
     def _connect_actions(self) -> None:
@@ -298,8 +306,7 @@ class PlaygroundPresenter(Page):
             (actions.replay, self.replay),
             (actions.focus_prompt, view.prompt_edit.setFocus),
             (actions.focus_stream, view.stream.setFocus),
-            (actions.focus_timeline, view.timeline.table.setFocus),
-            (actions.focus_tokens, view.tokens.setFocus),
+            (actions.focus_tokens, view.focus_tokens),
         ):
             action.triggered.connect(lambda _checked=False, do=slot: do())
 
@@ -308,7 +315,7 @@ class PlaygroundPresenter(Page):
     def continue_aborted(self) -> None:
         """Continue the aborted run in the background, to measure the saving."""
         if self._runs.can_continue:
-            self.view.banner.show_continuing()
+            self.view.verdict.show_continuing()
             self._runs.continue_aborted()
 
     def replay(self) -> None:
@@ -337,9 +344,8 @@ class PlaygroundPresenter(Page):
     def _choose(self, place: TokenPlace) -> None:
         """Select a token of the opened record."""
         self.stages.choice.choose(place.stage, pin=False)
-        self.view.show_stream()
         self.view.tokens.choose(place.token)
-        self.view.tokens.setFocus(Qt.FocusReason.OtherFocusReason)
+        self.view.focus_tokens()
 
     def _show_token(self, index: int | None) -> None:
         self.evidence.show_token(self.view.stage, index)
@@ -366,14 +372,14 @@ class PlaygroundPresenter(Page):
         """Show that a run ended without a valid call and what can be done, with its notes."""
         if not end.hint:
             return
-        words = " ".join((f"{capitalised(end.words)}.", end.hint, *state.notes)).rstrip()
+        words = " ".join((end.hint, *state.notes)).rstrip()
         request = state.started.request if state.started is not None else None
         fix: tuple[str, Callable[[], None] | None] = ("", None)
         if end.status == "impossible" and request is not None and request.constraint == "off":
             fix = (tr("Use Mask"), self._use_mask)
         elif answered_without_call(state):
             fix = (tr("Require a call"), self._require_call)
-        self.view.notice.show_words(words, *fix, error=end.status == "impossible")
+        self.view.verdict.offer(words, *fix)
 
     def _use_mask(self) -> None:
         self.context.project.set_options(constraint="mask")

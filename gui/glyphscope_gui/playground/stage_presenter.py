@@ -15,7 +15,6 @@ from glyphscope.runs.state import RunState, StageState
 from glyphscope_gui.context import AppContext, RulePlace
 from glyphscope_gui.playground.evidence_dock import EvidenceDock
 from glyphscope_gui.playground.run_page import RunPage
-from glyphscope_gui.playground.timeline_model import TimelineRow
 from glyphscope_gui.runs.model_queries import Answered, token_boundaries
 from glyphscope_gui.runs.stage_choice import ShownStage, StageChoice
 from glyphscope_gui.runs.token_rules import TokenRule
@@ -41,8 +40,8 @@ class StagePresenter(QObject):
         for each in (evidence, view, self.explain, context.rules):
             choice.shown.connect(each.show_stage)
         choice.shown.connect(self._show_pinned)
-        view.timeline.rowChosen.connect(self._row_chosen)
-        view.timeline.follow_link.clicked.connect(self._follow)
+        view.stream.stageChosen.connect(self._choose)
+        view.verdict.follow_link.clicked.connect(self._follow)
         runs.asked.connect(self._asked)
         view.approval.decided.connect(runs.reply)
         view.question.answered.connect(runs.reply)
@@ -54,19 +53,18 @@ class StagePresenter(QObject):
 
     # -- stages ------------------------------------------------------------------------------------------------
 
-    def _row_chosen(self, row: TimelineRow) -> None:
-        """Show a row; during a run, its stage stays visible."""
-        self.choice.choose(row.stage, pin=self._runs.is_busy)
-        self._view.show_row(row)
+    def _choose(self, place: int) -> None:
+        """Show a stage; an earlier one stays the shown one during a run."""
+        newest = place == len(self._runs.state.stages) - 1
+        self.choice.choose(place, pin=self._runs.is_busy and not newest)
         self._show_pinned()
 
     def _follow(self) -> None:
         self.choice.follow()
-        self._view.show_stream()
         self._show_pinned()
 
     def _show_pinned(self, _shown: ShownStage | None = None) -> None:
-        self._view.timeline.follow_link.setVisible(self.choice.pinned)
+        self._view.verdict.follow_link.setVisible(self.choice.pinned)
 
     # -- questions of the run ----------------------------------------------------------------------------------
 

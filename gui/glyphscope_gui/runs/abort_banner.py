@@ -1,4 +1,4 @@
-"""Shows why the run aborted, which continuations were possible, and the saving."""
+"""Shows why a lesson's run aborted, and which continuations were possible."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from PySide6.QtGui import QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QSizePolicy, QWidget
 
 from glyphscope.events import Aborted
-from glyphscope_gui.runs.run_controller import Saving
-from glyphscope_gui.shared.labels import PlainLabel, WrappedLabel, named, push_button
+from glyphscope_gui.shared.labels import PlainLabel, WrappedLabel, named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, vbox
 from glyphscope_gui.theme import theme
@@ -39,7 +38,7 @@ class StopMark(QWidget):
 
 
 class AbortBanner(QFrame):
-    """Hidden until a run aborts; its `button` requests the rest of the answer."""
+    """Hidden until a run aborts."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -49,17 +48,12 @@ class AbortBanner(QFrame):
         self.message = WrappedLabel(self)
         for label in (self.title, self.message):
             label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self.saving = PlainLabel(self, role="verdict-impossible")
-        self.measured = PlainLabel(self, role="hint")
-        self.button = push_button(tr("Continue aborted run"), self, name="continueButton")
-        self.button.setToolTip(tr("Continue in the background to measure the tokens that stopping saved"))
+        self.decoded = PlainLabel(self, role="hint")
         self._lay_out()
         self.hide()
 
-    def show_aborted(self, aborted: Aborted | None, *, may_continue: bool = True) -> None:
-        """Show an abort; None hides the banner. `may_continue`: whether the rest of the answer can be generated, once
-        the run has ended.
-        """
+    def show_aborted(self, aborted: Aborted | None) -> None:
+        """Show an abort; None hides the banner."""
         if aborted is self._aborted:
             return
         self._aborted = aborted
@@ -80,28 +74,8 @@ class AbortBanner(QFrame):
         message = f"{aborted.message.rstrip('.')}. {possible.replace('..', '.')}"
         self.message.setText(message.rstrip(" "))
         self.setAccessibleName(f"{self.title.text()}. {self.message.text()}")
-        self.saving.hide()
-        decoded = aborted.tokens_decoded
-        self.measured.setText(tr("%n token(s) decoded", "", decoded))
-        self.button.setVisible(may_continue)
-        self.button.setEnabled(True)
+        self.decoded.setText(tr("%n token(s) decoded", "", aborted.tokens_decoded))
         self.show()
-
-    def show_continuing(self) -> None:
-        self.button.setEnabled(False)
-        self.measured.setText(tr("continuing in the background…"))
-
-    def show_stopped(self) -> None:
-        """Show that the continuation was stopped, so that no saving was measured."""
-        self.button.setEnabled(True)
-        self.measured.setText(tr("not measured"))
-
-    def show_saving(self, saving: Saving) -> None:
-        saved = saving.whole - saving.decoded
-        self.saving.setText(tr("{saved:,} of {whole:,} tokens saved", saved=saved, whole=saving.whole))
-        self.saving.show()
-        self.measured.setText(tr("measured by continuing the run in the background"))
-        self.button.hide()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -127,10 +101,7 @@ class AbortBanner(QFrame):
 
     def _lay_out(self) -> None:
         words = vbox(self.title, self.message, spacing=2)
-        right = vbox(spacing=4)
-        for widget in (self.saving, self.button, self.measured):
-            right.addWidget(widget, 0, Qt.AlignmentFlag.AlignRight)
-        self._parts = hbox((words, 1), right, spacing=12)
+        self._parts = hbox((words, 1), (self.decoded, 0, Qt.AlignmentFlag.AlignRight), spacing=12)
         hbox(
             (StopMark(self), 0, Qt.AlignmentFlag.AlignVCenter),
             (self._parts, 1),

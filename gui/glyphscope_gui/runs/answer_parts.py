@@ -1,7 +1,8 @@
 """An answer of several parts in the stream's document: reasoning as a collapsible block, each call as a card.
 
 Each part begins with an empty line of the document, the place of its header: a widget, so that keys and screen readers
-reach it. Line ends between parts are shown as a sign, so that markers take at most one line.
+reach it. In a document with a margin, the header is there, beside the part. Line ends between parts are shown as a
+sign, so that markers take at most one line.
 """
 
 from __future__ import annotations
@@ -10,19 +11,21 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import groupby
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from PySide6.QtCore import QObject, QRectF, Qt
 from PySide6.QtGui import QPainter, QPen, QTextBlock, QTextBlockFormat, QTextCharFormat, QTextCursor
-from PySide6.QtWidgets import QTextEdit
 
 from glyphscope.base.visible import visible
 from glyphscope.events import RunRequest
 from glyphscope.explain.segments import EarlierCall, earlier_call
 from glyphscope.runs import Segment, StageState
-from glyphscope_gui.runs.part_header import PartHeader, PartWords, call_words, reasoning_words
+from glyphscope_gui.runs.part_header import PartHeader, PartWords, call_words, reasoning_words, text_words
 from glyphscope_gui.shared.text_places import TextPlaces
 from glyphscope_gui.theme import mono_font, theme
+
+if TYPE_CHECKING:
+    from glyphscope_gui.runs.stream_view import StreamView
 
 LONG = 280
 """Number of characters from which complete reasoning is collapsed."""
@@ -59,10 +62,9 @@ class _Zone(NamedTuple):
 class AnswerParts(QObject):
     """Writes a stage's text into the document of `view`, with a header for each of its parts."""
 
-    def __init__(self, view: QTextEdit, larger: float) -> None:
+    def __init__(self, view: StreamView) -> None:
         super().__init__(view)
         self._view = view
-        self._larger = larger
         self._headers: dict[int, PartHeader] = {}
         self._spare: list[PartHeader] = []
         self._stage = StageState()
@@ -83,6 +85,11 @@ class AnswerParts(QObject):
         self.is_used = False
         """Whether the document has parts; an answer that is a single call has none."""
         self._made: dict[str, tuple[QTextBlockFormat, Formats]] = {}
+        self._hide_headers(set())
+
+    def end(self) -> None:
+        """Hide all headers, as the text is no longer in the document."""
+        self.is_used = False
         self._hide_headers(set())
 
     # -- the text ----------------------------------------------------------------------------------------------
@@ -160,7 +167,8 @@ class AnswerParts(QObject):
         """Write a header's line, and begin the first line of the text."""
         kind = self._kind(index)
         line = QTextBlockFormat()
-        room = PartHeader.height_of() + _OUTER if kind in ("reasoning", "call") else _OUTER
+        above = kind in ("reasoning", "call") and not self._view.margin
+        room = PartHeader.height_of() + _OUTER if above else _OUTER
         room += _INNER // 2 if self._places.characters else 0
         line.setLineHeight(room, QTextBlockFormat.LineHeightTypes.FixedHeight.value)
         if self._places.characters:
@@ -198,7 +206,7 @@ class AnswerParts(QObject):
         if kind in _SMALLER:
             formats = Formats(*(QTextCharFormat(format_) for format_ in formats))
             for format_ in formats:
-                format_.setFont(mono_font(self._larger - _SMALLER[kind]))
+                format_.setFont(mono_font(self._view.LARGER - _SMALLER[kind]))
             formats.plain.setForeground(theme().color("text-muted"))
         self._made[kind] = (block, formats)
         return self._made[kind]
@@ -217,40 +225,11 @@ class AnswerParts(QObject):
 
     def room_above(self, character: int) -> int:
         """Pixels of a header above the line of that character, if a part begins in the line."""
-        place = self._at(character) if self.is_used else None
+        place = self._at(character) if self.is_used and not self._view.margin else None
         if place is None or self._stage.segments[place].kind == "text":
             return 0
         block = self._view.document().findBlock(self._places.position(character))
         return PartHeader.height_of() if is_header(block.previous()) else 0
-
-    def visible(self) -> tuple[int, int]:
-        """The range of characters in the visible lines; it may include other characters of their blocks.
-
-        Qt's own function for the text at a point returns a hidden block if the point is between two others.
-        """
-        top = self._view.verticalScrollBar().value()
-        last = self._block_at(top + self._view.viewport().height())
-        first = self._places.character(self._block_at(top).position())
-        return first, self._places.character(last.position() + last.length() - 1) + 1
-
-    def _block_at(self, height: float) -> QTextBlock:
-        """The visible block at that height of the document, or the last one above it."""
-        document = self._view.document()
-        layout = document.documentLayout()
-        found = document.begin()
-        low, high = 0, document.blockCount() - 1
-        while low <= high:
-            middle = (low + high) // 2
-            block = document.findBlockByNumber(middle)
-            while block.blockNumber() > low and not block.isVisible():
-                block = block.previous()
-            if not block.isVisible():
-                low = middle + 1
-            elif layout.blockBoundingRect(block).top() <= height:
-                found, low = block, middle + 1
-            else:
-                high = block.blockNumber() - 1
-        return found
 
     def in_sight(self, first: int, stop: int) -> Iterator[tuple[int, int]]:
         """The ranges of these characters that are not collapsed."""
@@ -315,6 +294,11 @@ class AnswerParts(QObject):
         document = self._view.document()
         first, stop = self._places.position(part.start), self._places.position(self._end(part) - 1) + 1
         block = document.findBlock(first)
+        if self._view.margin:  # collapsed, the header takes the place of the text
+            line = QTextBlockFormat()
+            high = _OUTER + (0 if visible else PartHeader.height_of())
+            line.setLineHeight(high, QTextBlockFormat.LineHeightTypes.FixedHeight.value)
+            QTextCursor(block.previous()).mergeBlockFormat(line)
         while block.isValid() and block.position() < stop:
             block.setVisible(visible)
             block = block.next()
@@ -334,6 +318,7 @@ class AnswerParts(QObject):
         last = next((part for part in reversed(self._stage.segments) if part.kind == "call"), None)
         for place, box in sight.items():
             header = self._headers.get(place) or self._new_header(place)
+            header.margin = self._view.margin
             header.show_part(place, self._words(place, last))
             header.setGeometry(box.toRect())
             header.show()
@@ -384,47 +369,55 @@ class AnswerParts(QObject):
         painter.drawRoundedRect(box.adjusted(0.5, 0.5, -0.5, -0.5), 5, 5)
 
     def _box(self, part: Segment) -> QRectF:
-        """The box of a part, its header included."""
-        document, margin = self._view.document(), self._view.document().documentMargin()
+        """The box of a part, with its header if that is above it."""
+        document, view = self._view.document(), self._view
         head = self._head(part)
-        layout = document.documentLayout()
-        width = self._view.viewport().width() - margin
         if part.start in self._collapsed:
             bottom = head + PartHeader.height_of()
         else:
             last = document.findBlock(self._places.position(self._end(part) - 1))
-            bottom = layout.blockBoundingRect(last).bottom() + _INNER // 2
-        return QRectF(margin / 2, head, width, bottom - head)
+            bottom = document.documentLayout().blockBoundingRect(last).bottom() + _INNER // 2
+        left = view.margin + document.documentMargin() / 2
+        return QRectF(
+            left, head, view.viewport().width() - left - document.documentMargin() / 2, bottom - head
+        )
 
     def _head(self, part: Segment) -> float:
-        """The place of the part's header, in the document's coordinates."""
+        """The top of the part and of its header, in the document's coordinates."""
         text = self._view.document().findBlock(self._places.position(part.start))
         line = text.previous()
         room = line.blockFormat().lineHeight()
         top = self._view.document().documentLayout().blockBoundingRect(line).top()
-        return top + room - PartHeader.height_of()
+        return top + room - (_INNER // 2 if self._view.margin else PartHeader.height_of())
 
     def _heads(self) -> Iterator[tuple[int, QRectF]]:
         """The parts with a visible header, and the header's place in the viewport's coordinates."""
         view, written = self._view, self._places.characters
         rect = view.viewport().rect()
-        first, stop = self.visible()
-        offset, margin = view.verticalScrollBar().value(), view.document().documentMargin()
+        first, stop = (self._places.character(position) for position in view.sight())
+        offset, around = view.verticalScrollBar().value(), view.document().documentMargin() / 2
+        high = PartHeader.height_of(stacked=bool(view.margin))
         for index, part in enumerate(self._stage.segments[self._from(first) :], self._from(first)):
             if part.start > stop:
                 break
-            if part.kind == "text" or part.start >= min(self._end(part), written):
+            hidden = part.kind == "text" and not view.margin
+            if hidden or part.start >= min(self._end(part), written):
                 continue
             top = self._head(part) - offset
-            if -PartHeader.height_of() < top < rect.height():
-                yield index, QRectF(margin / 2, top, rect.width() - margin, PartHeader.height_of())
+            if -high < top < rect.height():
+                folded = part.start in self._collapsed
+                width = view.margin if view.margin and not folded else rect.width() - 2 * around
+                left, tall = 0 if view.margin else around, PartHeader.height_of() if folded else high
+                yield index, QRectF(left, top, width, tall)
 
     def _words(self, index: int, last: Segment | None) -> PartWords:
         """The words of a part's header. `last` is the last call so far."""
         part = self._stage.segments[index]
         if part.kind == "call":
             count = last.call_index + 1 if last is not None else 1
-            return call_words(self._stage.call_at(part.call_index), part.call_index + 1, count)
+            return call_words(self._stage, self._stage.call_at(part.call_index), part.call_index + 1, count)
+        if part.kind == "text":
+            return text_words(self._stage, part)
         request = self.request
         if (
             last is not None

@@ -1,7 +1,8 @@
-"""The line above a part of an answer: its kind, its cost, and its verdict."""
+"""The line above a part of an answer, or beside it in the margin: its kind, its cost, and its verdict."""
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
 
 from PySide6.QtCore import QRectF, QSize, Qt, Signal
@@ -17,6 +18,7 @@ from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.shared.verdict import VERDICTS, paint_pill, pill_font
 from glyphscope_gui.theme import theme, ui_font
+from glyphscope_gui.theme.fonts import base_points
 
 PREVIEW = 200
 """Characters of collapsed reasoning that its header may show."""
@@ -24,10 +26,11 @@ _GAP = 10
 
 
 class PartWords(NamedTuple):
-    """`pill` is the verdict with its role, `aside` a text on the right, `tip` its explanation."""
+    """`pill` is the verdict with its role, `aside` a text on the right, `tip` its explanation, `cost` what it cost."""
 
     title: str
     facts: str = ""
+    cost: str = ""
     aside: str = ""
     pill: str = ""
     role: str = ""
@@ -59,9 +62,11 @@ def reasoning_words(
     text = stage.text[
         part.start : min(part.start + PREVIEW, len(stage.text) if part.end is None else part.end)
     ]
+    cost = f"{facts} · {duration(seconds_of(stage, tokens))}"
     return PartWords(
         tr("Reasoning"),
-        f"{facts} · {duration(seconds_of(stage, tokens))}",
+        cost,
+        cost,
         aside,
         collapsed=collapsed,
         preview=visible(" ".join(text.split()), spaces=True) if collapsed else "",
@@ -72,7 +77,14 @@ def reasoning_words(
     )
 
 
-def call_words(call: CallState, number: int, count: int) -> PartWords:
+def text_words(stage: StageState, part: Segment) -> PartWords:
+    """The cost of text between other parts."""
+    tokens = stage.tokens_between(part.start, part.end)
+    cost = f"{tr('%n token(s)', '', len(tokens))} · {duration(seconds_of(stage, tokens))}"
+    return PartWords(tr("Text"), cost, cost)
+
+
+def call_words(stage: StageState, call: CallState, number: int, count: int) -> PartWords:
     """The tool, and whether the call is valid."""
     verdict = VERDICTS[call.status]
     words = verdict.words
@@ -80,7 +92,8 @@ def call_words(call: CallState, number: int, count: int) -> PartWords:
         words = visible(call.violations[0].message, spaces=True)
     tool = visible(call.tool.name, spaces=True) if call.tool is not None else ""
     title = tr("Call {number} of {count}", number=number, count=count) if count > 1 else tr("Call")
-    return PartWords(title, tool, pill=f"{verdict.sign} {words}", role=verdict.role, tip=words)
+    cost = "" if call.part is None else text_words(stage, call.part).cost
+    return PartWords(title, tool, cost, pill=f"{verdict.sign} {words}", role=verdict.role, tip=words)
 
 
 class PartHeader(QAbstractButton):
@@ -93,6 +106,8 @@ class PartHeader(QAbstractButton):
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self.place = -1
+        self.margin = 0
+        """The width of the margin in which it is, 0 if it is above its part."""
         self._words = PartWords("")
         self.setFont(ui_font())
         self.clicked.connect(self._clicked)
@@ -112,9 +127,9 @@ class PartHeader(QAbstractButton):
         self.update()
 
     @staticmethod
-    def height_of() -> int:
-        """The required height in pixels, at the present font size."""
-        return round(QFontMetricsF(ui_font()).height()) + 8
+    def height_of(*, stacked: bool = False) -> int:
+        """The required height in pixels, at the present font size; `stacked`: with the cost below the title."""
+        return round(QFontMetricsF(ui_font()).height()) * (2 if stacked else 1) + 8
 
     def sizeHint(self) -> QSize:
         return QSize(200, self.height_of())
@@ -135,6 +150,9 @@ class PartHeader(QAbstractButton):
         bold = QFont(self.font())
         bold.setWeight(QFont.Weight.DemiBold)
         sign = "" if words.collapsed is None else "▸ " if words.collapsed else "▾ "
+        if self.margin:
+            self._paint_stacked(painter, sign, bold)
+            return
         self._write(painter, box, sign + words.title, "text", bold)
         self._write(painter, box, words.facts, "text-muted", self.font())
         if words.pill:
@@ -148,6 +166,19 @@ class PartHeader(QAbstractButton):
                 painter.drawText(right, Qt.AlignmentFlag.AlignVCenter, words.aside)
                 box.setRight(right.left() - _GAP)
         self._write(painter, box, words.preview, "text-faint", self.font())
+
+    def _paint_stacked(self, painter: QPainter, sign: str, bold: QFont) -> None:
+        """Paint the title with the verdict's sign, and the cost below it, to the right in the margin; beside them the
+        beginning of what is collapsed.
+        """
+        words = self._words
+        box, title = QRectF(0, 4, self.margin, self.height()), f"{sign}{words.title} {words.pill[:1]}"
+        paint_margin(painter, box, title, words.cost, words.role or "text")
+        if words.collapsed:
+            box = QRectF(
+                self.margin + 10, 4, self.width() - self.margin - 16, QFontMetricsF(self.font()).height()
+            )
+            self._write(painter, box, words.preview, "text-muted", self.font())
 
     def _pill(self, painter: QPainter, box: QRectF) -> None:
         """Paint the pill on the right, elided if the words are long."""
@@ -171,3 +202,30 @@ class PartHeader(QAbstractButton):
     def _clicked(self) -> None:
         if self._words.collapsed is not None:
             self.folding.emit(self.place)
+
+
+def paint_margin(painter: QPainter, box: QRectF, title: str, cost: str, role: str) -> None:
+    """Paint a title in a role's colour, and its cost below it, to the right in a margin."""
+    top = box.top()
+    for words, font, colour in ((title, "title", role), (cost, "cost", "text-muted")):
+        if not words:
+            continue
+        written, high, shown = _margin_words(words.strip(), font, round(box.width() - 16), base_points())
+        if top + high <= box.bottom() + 1:
+            painter.setFont(written)
+            painter.setPen(theme().color(colour))
+            line = QRectF(box.left(), top, box.width() - 10, high)
+            painter.drawText(line, Qt.AlignmentFlag.AlignRight, shown)
+        top += high
+
+
+@lru_cache(maxsize=256)
+def _margin_words(words: str, kind: str, width: int, points: float) -> tuple[QFont, float, str]:
+    """Words of the margin as they fit into that width, with their font and height. Fitting takes longer than painting;
+    `points` is the text size for which the result is valid.
+    """
+    font = ui_font(-0.5 if kind == "title" else -1.5)
+    if kind == "title":
+        font.setWeight(QFont.Weight.DemiBold)
+    metrics = QFontMetricsF(font)
+    return font, metrics.height(), metrics.elidedText(visible(words), Qt.TextElideMode.ElideRight, width)

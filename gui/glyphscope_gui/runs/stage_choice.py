@@ -45,8 +45,8 @@ class ShownStage(ShownRun):
 
 
 class StageChoice(QObject):
-    """`shown` carries a ShownStage. A stage without a text (a tool's) is never shown: its events are in the timeline's
-    notes.
+    """`shown` carries a ShownStage. A stage without a text (a tool's) is never shown: its events are in the
+    transcript.
     """
 
     shown = Signal(object)

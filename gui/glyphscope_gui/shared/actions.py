@@ -66,6 +66,11 @@ class Actions:
             "Ctrl+E",
             tip=tr("Save as one file to share, or as a record to replay, verify and branch"),
         )
+        self.share = self._action(
+            "share",
+            tr("E&xport run…"),
+            tip=tr("Save the run as a page, a bundle or a test, or in another form"),
+        )
         self.settings = self._action("settings", tr("Se&ttings…"), "Ctrl+,")
         self.quit = self._action("quit", tr("&Quit"), "Ctrl+Q")
         self.guide = self._action("guide", tr("User &guide"), "F1")
@@ -77,8 +82,7 @@ class Actions:
         self.tour = self._action("tour", tr("&Tour"), tip=tr("A short tour of the run settings"))
         self.about = self._action("about", tr("&About Glyphscope"))
         self.focus_prompt = self._action("focus_prompt", tr("Go to the &prompt"), "Ctrl+L")
-        self.focus_stream = self._action("focus_stream", tr("Go to the s&tream"), "Ctrl+T")
-        self.focus_timeline = self._action("focus_timeline", tr("Go to the t&imeline"), "Ctrl+I")
+        self.focus_stream = self._action("focus_stream", tr("Go to the &transcript"), "Ctrl+T")
         self.focus_tokens = self._action("focus_tokens", tr("Go to the to&kens"), "Ctrl+K")
 
     def _action(self, name: str, words: str, *keys: str, tip: str = "") -> QAction:

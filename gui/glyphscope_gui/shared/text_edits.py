@@ -208,6 +208,12 @@ class GrowingEdit(FollowsSize, WrappingEdit):
         layout.documentSizeChanged.connect(self._fit_bar)
         self._fit()
 
+    def set_max_lines(self, lines: int) -> None:
+        """Set the lines before the text scrolls."""
+        self._max_lines = lines
+        self._fit_bar(self.document().documentLayout().documentSize())
+        self._fit()
+
     def _fit_bar(self, size: QSizeF) -> None:
         """Show a scroll bar only if the text is higher than the field; Qt's policy shows one beside a single line."""
         more = size.height() > self._max_lines

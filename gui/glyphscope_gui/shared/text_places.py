@@ -13,9 +13,10 @@ MAX_LINE = 1024
 
 
 class TextPlaces:
-    """Grows with the text; `add` returns the piece to insert, with extra line ends."""
+    """Grows with the text, which begins at position `base`; `add` returns the piece to insert, with extra line ends."""
 
-    def __init__(self) -> None:
+    def __init__(self, base: int = 0) -> None:
+        self.base = base
         self.characters = 0
         self._breaks: list[int] = []
         self._wide: list[int] = []
@@ -47,7 +48,7 @@ class TextPlaces:
 
     def cut(self, character: int) -> int:
         """Remove the characters from that one on, and return the document position at which they began."""
-        at = character + bisect_left(self._breaks, character) + bisect_left(self._wide, character)
+        at = self.base + character + bisect_left(self._breaks, character) + bisect_left(self._wide, character)
         del self._breaks[bisect_left(self._breaks, character) :]
         del self._wide[bisect_left(self._wide, character) :]
         self.characters = character
@@ -59,7 +60,8 @@ class TextPlaces:
 
     def position(self, character: int) -> int:
         """Return the document's position before that character."""
-        return character + bisect_right(self._breaks, character) + bisect_left(self._wide, character)
+        breaks = bisect_right(self._breaks, character)
+        return self.base + character + breaks + bisect_left(self._wide, character)
 
     def character(self, position: int) -> int:
         """Return the character at or before a position of the document."""

@@ -11,7 +11,6 @@ from PySide6.QtWidgets import QMainWindow, QMenuBar, QTabBar, QTabWidget, QWidge
 
 from glyphscope_gui.context import AppContext, Page
 from glyphscope_gui.help.presenter import HelpPresenter
-from glyphscope_gui.history.export_dialog import ExportMenu
 from glyphscope_gui.history.presenter import HistoryPresenter
 from glyphscope_gui.model_picker.picker import ModelPicker
 from glyphscope_gui.model_picker.presenter import ModelPresenter
@@ -233,7 +232,6 @@ class MainWindow(FollowsSize, QMainWindow):
         self.header = RunHeader(self.picker, self.actions_.run, self.actions_.stop, self.actions_.step)
         self._top = top = QWidget(self)
         self._bar = bar = QMenuBar(top)
-        self.exports = ExportMenu(tr("E&xport run"), bar)
         of_pages = {menu: self._page_actions(menu) for menu in MenuId}
         for action in (each for actions in of_pages.values() for each in actions):
             if action.shortcutContext() == Qt.ShortcutContext.WindowShortcut:
@@ -246,7 +244,6 @@ class MainWindow(FollowsSize, QMainWindow):
             [dock.toggleViewAction() for dock in (*self.panels.docks.values(), self.right)],
             self.services.settings,
             self.dialogs.open_path,
-            self.exports,
             of_pages,
         )
         vbox(bar, self.header, parent=top, spacing=0)
@@ -275,7 +272,7 @@ class MainWindow(FollowsSize, QMainWindow):
         self.models.welcomed.connect(self.help.show_tour)
         self.history = HistoryPresenter(context, panels.history)
         self.settings.historyCleared.connect(panels.history.refresh)
-        self.files = OpenFiles(context, self.exports, panels.history, self.dialogs, self.start)
+        self.files = OpenFiles(context, panels.history, self.dialogs, self.start)
 
     def _restore(self) -> None:
         """Restore the last size and layout, or set the initial ones."""

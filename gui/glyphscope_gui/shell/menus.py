@@ -23,7 +23,6 @@ def fill_menus(
     panels: Sequence[QAction],
     settings: SettingsStore,
     open_project: Callable[[Path], None],
-    exports: QMenu,
     of_pages: Mapping[MenuId, Sequence[QAction]],
 ) -> None:
     """Fill the menus; `undo` are undo and redo, `of_pages` the actions of pages by menu."""
@@ -33,8 +32,7 @@ def fill_menus(
     file.addActions([actions.save, actions.save_as])
     file.addSeparator()
     file.addActions([actions.get_model, actions.open_model, actions.unload_model, *of_pages[MenuId.FILE]])
-    file.addActions([actions.open_record, actions.save_record])
-    file.addMenu(exports)
+    file.addActions([actions.open_record, actions.save_record, actions.share])
     file.addSeparator()
     file.addActions([actions.settings, actions.quit])
     edit = bar.addMenu(tr("&Edit"))
@@ -48,9 +46,7 @@ def fill_menus(
     view = named(bar.addMenu(tr("&View")), MenuId.VIEW)
     view.addActions(list(pages))
     view.addSeparator()
-    view.addActions(
-        [actions.focus_prompt, actions.focus_timeline, actions.focus_stream, actions.focus_tokens]
-    )
+    view.addActions([actions.focus_prompt, actions.focus_stream, actions.focus_tokens])
     view.addSeparator()
     view.addActions(list(panels))
     view.addSeparator()

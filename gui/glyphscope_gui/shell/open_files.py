@@ -16,7 +16,7 @@ from glyphscope.events import AnyEvent
 from glyphscope.store.bundle import SUFFIX as BUNDLE
 from glyphscope_gui.context import AppContext, FilePlace
 from glyphscope_gui.history.dock import HistoryDock
-from glyphscope_gui.history.export_dialog import ExportDialog, ExportMenu
+from glyphscope_gui.history.export_dialog import ExportDialog
 from glyphscope_gui.runs.export_formats import PAGE_SUFFIX, RECORD_SUFFIX, ExportedRun, file_name
 from glyphscope_gui.shared.dialogs import ask_for_file, ask_where_to_save
 from glyphscope_gui.shared.labels import named
@@ -63,7 +63,6 @@ class OpenFiles(QObject):
     def __init__(
         self,
         context: AppContext,
-        exports: ExportMenu,
         history: HistoryDock,
         dialogs: ProjectDialogs,
         start: Callable[[], None],
@@ -73,13 +72,12 @@ class OpenFiles(QObject):
         self._window = context.window
         self._recorder = context.recorder
         self._runs = context.runs
-        self._exports = exports.menuAction()
         self._dialogs = dialogs
         self._start_window = start
         acts = context.actions
         acts.open_record.triggered.connect(self.ask_for_run)
         acts.save_record.triggered.connect(self.save_shown)
-        exports.formChosen.connect(self.export_shown)
+        acts.share.triggered.connect(lambda _checked=False: self.export_shown())
         history.saveRequested.connect(self.save_run)
         history.exportRequested.connect(self.export_run)
         history.copyRequested.connect(self.copy_run)
@@ -87,6 +85,7 @@ class OpenFiles(QObject):
         self._recorder.noticed.connect(context.status.show_result)
         self._recorder.exporting.connect(self._show_exporting)
         self._progress: QProgressDialog | None = None
+        self._dialog: ExportDialog | None = None
         self._runs.phaseChanged.connect(self._show_phase)
         self._show_phase()
 
@@ -169,21 +168,36 @@ class OpenFiles(QObject):
 
     # -- exports -----------------------------------------------------------------------------------------------
 
-    def export_shown(self, form: str) -> None:
-        self._recorder.export(tuple(self._runs.events), form, self._show_export)
+    def export_shown(self, form: str = "html") -> None:
+        """Show the shown run in that form, to be saved or copied in this or another one."""
+        self._export(tuple(self._runs.events), form)
 
     def export_run(self, run: str, form: str) -> None:
         """Export a run of the history."""
-        self._recorder.open(run, lambda events: self._recorder.export(events, form, self._show_export))
+        self._recorder.open(run, lambda events: self._export(events, form))
+
+    def _export(self, events: tuple[AnyEvent, ...], form: str) -> None:
+        self._recorder.export(events, form, lambda exported: self._show_export(events, exported))
 
     def copy_run(self, run: str, form: str) -> None:
         """Copy a run of the history in that form."""
         self._recorder.open(run, lambda events: self._recorder.copy(events, form))
 
-    def _show_export(self, exported: ExportedRun) -> None:
+    def _show_export(self, events: tuple[AnyEvent, ...], exported: ExportedRun) -> None:
         dialog = ExportDialog(exported, self._window)
+        self._dialog = dialog
+        dialog.finished.connect(self._forget_dialog)
+        dialog.formChosen.connect(lambda form: self._recorder.export(events, form, self._show_form))
         dialog.saveRequested.connect(lambda path, text: self._recorder.write_text(Path(path), text))
+        dialog.bundleRequested.connect(lambda: self._ask_where(events))
         dialog.open()
+
+    def _show_form(self, exported: ExportedRun) -> None:
+        if self._dialog is not None:
+            self._dialog.show_exported(exported)
+
+    def _forget_dialog(self, _result: int) -> None:
+        self._dialog = None
 
     def _show_exporting(self, exporting: bool) -> None:
         """Offer to stop an export that takes long, as one does whose template computes without end."""
@@ -200,7 +214,7 @@ class OpenFiles(QObject):
 
     def _show_phase(self, _phase: object = None) -> None:
         ready = not self._runs.is_busy and bool(self._runs.events)
-        self._exports.setEnabled(ready)
+        self._context.actions.share.setEnabled(ready)
 
 
 def _open(place: QUrl) -> None:

@@ -9,11 +9,9 @@ from PySide6.QtWidgets import QMessageBox
 
 from glyphscope.base.errors import RequestProblem, StorageError
 from glyphscope.base.figures import duration, duration_ms, percent, rate
-from glyphscope.base.shorten import capitalised
 from glyphscope.events import PromptEvaluated
 from glyphscope.models.batch_sizes import BatchTimes
 from glyphscope.runs import RunState
-from glyphscope.runs.endings import end_of
 from glyphscope.runs.strategies.reading_ahead import ReadAhead
 from glyphscope_gui.context import AppContext
 from glyphscope_gui.project.project_controller import first_project
@@ -158,7 +156,7 @@ class WindowPresenter(QObject):
             self._show_state()
 
     def _show_outcome(self, _ended: object) -> None:
-        self._status.set_note(capitalised(end_of(self._runs.state, tr).words))
+        self._status.set_note("")
         self._header.sampling.show_run(self._runs.state)
         self._show_figures()
 

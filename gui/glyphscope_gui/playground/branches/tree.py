@@ -1,4 +1,4 @@
-"""The tree of a run's branches above the stream: their places, replacements and results."""
+"""The tree of a run's branches below the transcript: their places, replacements and results."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from glyphscope.runs.endings import status_of
 from glyphscope.store import Kin
 from glyphscope_gui.playground.branches.words import outcome_line, row_words, text_words, tip_words
 from glyphscope_gui.shared.actions import pop_up
-from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.icon_button import IconButton
+from glyphscope_gui.shared.labels import PlainLabel, named
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import FollowsSize
+from glyphscope_gui.shared.layouts import FollowsSize, hbox, vbox
 from glyphscope_gui.shared.plain_table import PlainTree
 from glyphscope_gui.shared.plain_text import plain_data, plain_tip
 from glyphscope_gui.shared.table_model import Index, TreeModel, TreeRows
 from glyphscope_gui.shared.verdict import VERDICTS
 from glyphscope_gui.theme import theme
-from glyphscope_gui.theme.sizes import ROW, letters
+from glyphscope_gui.theme.sizes import PAD, ROW, letters
 
 RUN, TEXT, OUTCOME = range(3)
 MAX_NAME = 120
@@ -235,12 +235,12 @@ class BranchTree(FollowsSize, PlainTree):
         pop_up(QMenu(self), self.viewport().mapToGlobal(place), *self.actions_)
 
 
-class BranchCard(Card):
-    """The branch tree, hidden while the shown run neither has branches nor is one. `appeared`: the card became visible,
-    or has more rows.
+class BranchPanel(QWidget):
+    """The branch tree and its navigation. `appeared` carries whether there is a tree: the shown run has branches or is
+    one.
     """
 
-    appeared = Signal()
+    appeared = Signal(bool)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         self.model = BranchTreeModel()
@@ -248,28 +248,29 @@ class BranchCard(Card):
         self.back_action = _action(tr("&Back to the parent run"), "Alt+Left")
         self.forward_action = _action(tr("&Forward to the branch"), "Alt+Right")
         buttons = (IconButton("back", self.back_action), IconButton("forward", self.forward_action))
-        super().__init__(tr("Branches"), self.tree, actions=buttons, padded=False, parent=parent)
+        super().__init__(parent)
+        named(self, "branches", tr("Branches"))
+        self.count = PlainLabel(self, role="hint")
+        vbox(
+            hbox((self.count, 1), *buttons, margins=(PAD, 2, 4, 0), spacing=4),
+            (self.tree, 1),
+            parent=self,
+            spacing=2,
+        )
         self.model.setParent(self)
         for action in (self.back_action, self.forward_action):
             action.setParent(self)
-        self._size = QSize()
-        self.hide()
 
-    def sizeHint(self) -> QSize:
-        """The height of all rows, up to a limit; the inner layout would report the size before the rows were added."""
-        return QSize(340, self.heading.sizeHint().height() + self.tree.sizeHint().height() + 14)
+    def show_none(self) -> None:
+        """The shown run has no branches and is not one."""
+        self.appeared.emit(False)
 
     def show_tree(self, branches: int) -> None:
-        """Update the card after the model was filled with that many branches and their first runs."""
+        """Update the panel after the model was filled with that many branches and their first runs."""
         self.tree.expandAll()
         self.tree.setIndentation(max(1, min(INDENT, MAX_INDENT // max(self.model.depth, 1))))
-        self.heading.hint.setText(tr("1 branch") if branches == 1 else tr("%n branches", "", branches))
-        size, self._size = self._size, self.tree.sizeHint()
-        grown = self.isHidden() or size != self._size
-        self.tree.updateGeometry()
-        self.show()
-        if grown:
-            self.appeared.emit()
+        self.count.setText(tr("1 branch") if branches == 1 else tr("%n branches", "", branches))
+        self.appeared.emit(True)
 
 
 def _action(words: str, keys: str) -> QAction:
