@@ -183,7 +183,7 @@ def test_states_differ_by_more_than_colour():
     assert all(verdict.line != Qt.PenStyle.NoPen and verdict.words for verdict in drawn)
     assert len({verdict.sign for verdict in drawn}) == len(drawn)
     for signs in (
-        [looks.sign for looks in MARKS.values()],
+        [looks.sign for looks in MARKS.values() if looks.sign],
         [style for style, _role in LINES.values()],
         [words for words, _role, _tip in verdict._ENFORCEMENT.values()],
         [state.words for state in servers_words._PHASES.values()],

@@ -1,4 +1,4 @@
-"""A stage of a run, and the parts of its text, in the few words of a row."""
+"""A stage of a run in the few words of a row."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from glyphscope.base.shorten import excerpt
 from glyphscope.base.translate import Translate, english
 from glyphscope.events import Narrowed, StageKind
 from glyphscope.runs.event_rows import fault_words
-from glyphscope.runs.state import Segment, StageState
+from glyphscope.runs.state import StageState
 
 
 def stage_title(stage: StageState, tr: Translate = english) -> str:
@@ -66,24 +66,6 @@ def _reason_words(reason: str, tr: Translate) -> str:
         "limit": tr("ended by a limit"),
     }
     return reasons.get(reason, reason)
-
-
-def part_title(part: Segment, tr: Translate = english) -> str:
-    """`Reasoning`, `Call 2`."""
-    if part.kind == "call":
-        return tr("Call {number}", number=part.call_index + 1)
-    return tr("Reasoning") if part.kind == "reasoning" else tr("Text")
-
-
-def part_words(stage: StageState, part: Segment) -> str:
-    """The beginning of a text; for a call, its tool and its error."""
-    if part.kind != "call":
-        end = len(stage.text) if part.end is None else part.end
-        return excerpt(stage.text[part.start : end])
-    call = stage.call_at(part.call_index)
-    tool = excerpt(call.tool.name) if call.tool is not None else ""
-    fault = excerpt(call.violations[0].message) if call.violations else ""
-    return ": ".join(words for words in (tool, fault) if words)
 
 
 def _tool_words(stage: StageState, tr: Translate) -> str:

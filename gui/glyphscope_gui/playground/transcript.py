@@ -60,7 +60,7 @@ class _Note:
 
 @dataclass(slots=True)
 class _Entry:
-    """What the document has of a stage: `head` is the position of its heading, -1 if it has none; `has_text`: its text
+    """A stage in the document: `head` is the position of its heading, -1 if it has none; `has_text`: its text
     has begun.
     """
 
@@ -137,19 +137,19 @@ class Transcript(StreamView):
         if entry.head is None:
             entry.head = self._new_line(_shape(above=_ABOVE)) if self._has_heading(stage, place) else -1
         began = stage.tokens[0].t if stage.tokens else inf
-        wanted = [
+        expected = [
             (row, row.events[0].t > began) for row in self.rows.stages[place].rows if _is_note(row, stage)
         ]
-        wanted.sort(key=lambda each: each[1])
+        expected.sort(key=lambda each: each[1])
         same = 0
-        for note, (row, _) in zip(entry.notes, wanted, strict=False):
+        for note, (row, _) in zip(entry.notes, expected, strict=False):
             if note.row is not row or note.events is not row.events:
                 break
             same += 1
         if stage.tokens and (entry.text.has_new or not entry.has_text):
             same = min(same, sum(not note.late for note in entry.notes))
         self._cut(entry, same)
-        for row, late in wanted[same:]:
+        for row, late in expected[same:]:
             if late:
                 self._write_text(entry)
             self._write_note(entry, row, late=late)
@@ -346,6 +346,10 @@ class Transcript(StreamView):
         if event.button() == Qt.MouseButton.LeftButton:
             self._choose_at(self.cursorForPosition(event.position().toPoint()).position())
         super().mousePressEvent(event)
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        super().mouseReleaseEvent(event)
+        event.accept()  # Qt leaves one that opens no link to the page around
 
     def menu_at(self, place: QPoint) -> QMenu:
         if not self.textCursor().hasSelection():

@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import groupby
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from PySide6.QtCore import QObject, QRectF, Qt
 from PySide6.QtGui import QPainter, QPen, QTextBlock, QTextBlockFormat, QTextCharFormat, QTextCursor
@@ -21,11 +21,9 @@ from glyphscope.events import RunRequest
 from glyphscope.explain.segments import EarlierCall, earlier_call
 from glyphscope.runs import Segment, StageState
 from glyphscope_gui.runs.part_header import PartHeader, PartWords, call_words, reasoning_words, text_words
+from glyphscope_gui.runs.text_view import TextView
 from glyphscope_gui.shared.text_places import TextPlaces
 from glyphscope_gui.theme import mono_font, theme
-
-if TYPE_CHECKING:
-    from glyphscope_gui.runs.stream_view import StreamView
 
 LONG = 280
 """Number of characters from which complete reasoning is collapsed."""
@@ -62,7 +60,7 @@ class _Zone(NamedTuple):
 class AnswerParts(QObject):
     """Writes a stage's text into the document of `view`, with a header for each of its parts."""
 
-    def __init__(self, view: StreamView) -> None:
+    def __init__(self, view: TextView) -> None:
         super().__init__(view)
         self._view = view
         self._headers: dict[int, PartHeader] = {}

@@ -5,18 +5,9 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
-from typing import TYPE_CHECKING, NamedTuple
 
 from PySide6.QtCore import QPointF, QRectF, Qt
-from PySide6.QtGui import (
-    QFontMetricsF,
-    QPainter,
-    QPen,
-    QTextBlockFormat,
-    QTextCharFormat,
-    QTextCursor,
-    QTextLine,
-)
+from PySide6.QtGui import QPainter, QPen, QTextCharFormat, QTextCursor, QTextLine
 from PySide6.QtWidgets import QTextEdit
 
 from glyphscope.base.visible import visible
@@ -26,53 +17,24 @@ from glyphscope.runs import FieldState
 from glyphscope.runs.state import StageState
 from glyphscope_gui.runs.answer_parts import AnswerParts, Formats
 from glyphscope_gui.runs.stage_choice import ShownStage
+from glyphscope_gui.runs.text_view import TextView
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.text_edits import marked
 from glyphscope_gui.shared.text_places import TextPlaces
 from glyphscope_gui.shared.verdict import FORCED, VERDICTS, Verdict, paint_line
-from glyphscope_gui.theme import mono_font, theme
+from glyphscope_gui.theme import theme
 
-if TYPE_CHECKING:
-    from glyphscope_gui.runs.stream_view import StreamView
-
-LINE_HEIGHT = 165
-"""In percent of the font's line height: room for the lines below a field and the sign above its end."""
 _AROUND = 600
 """Characters before and after the visible ones that are painted too: more than a line has."""
-
-
-class Looks(NamedTuple):
-    """The formats of a stage's text in one theme and text size."""
-
-    metrics: QFontMetricsF
-    block: QTextBlockFormat
-    plain: QTextCharFormat
-    forced: QTextCharFormat
-    continuation: QTextCharFormat
-
-
-def looks_of(larger: float) -> Looks:
-    """The formats of text that is `larger` points larger than the interface's."""
-    font = mono_font(larger)
-    formats = []
-    for role in ("text", "forced", "text-faint"):
-        format_ = QTextCharFormat()
-        format_.setFont(font)
-        format_.setForeground(theme().color(role))
-        formats.append(format_)
-    formats[-1].setFontStrikeOut(True)
-    block = QTextBlockFormat()
-    block.setLineHeight(LINE_HEIGHT, QTextBlockFormat.LineHeightTypes.ProportionalHeight.value)
-    return Looks(QFontMetricsF(font), block, *formats)
 
 
 class StageText:
     """The text of a stage at the end of the document of `view`; `place` is that of the stage in its run.
 
-    Only what is new is written. Nothing may follow it in the document while it is written (`StreamView.edit`).
+    Only what is new is written. Nothing may follow it in the document while it is written (`TextView.edit`).
     """
 
-    def __init__(self, view: StreamView, stage: StageState, place: int = 0) -> None:
+    def __init__(self, view: TextView, stage: StageState, place: int = 0) -> None:
         self.view = view
         self.stage = stage
         self.place = place

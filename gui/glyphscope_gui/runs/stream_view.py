@@ -19,7 +19,7 @@ from PySide6.QtGui import (
     QTextBlock,
     QTextCursor,
 )
-from PySide6.QtWidgets import QMenu, QTextBrowser, QTextEdit, QToolTip, QWidget
+from PySide6.QtWidgets import QMenu, QTextEdit, QToolTip, QWidget
 
 from glyphscope.base.figures import percent
 from glyphscope.events import Token
@@ -27,7 +27,8 @@ from glyphscope.explain.retokenization import TokenBoundaries
 from glyphscope.runs.state import StageState
 from glyphscope_gui.runs.answer_parts import is_header
 from glyphscope_gui.runs.stage_choice import ShownStage
-from glyphscope_gui.runs.stage_text import StageText, looks_of
+from glyphscope_gui.runs.stage_text import StageText
+from glyphscope_gui.runs.text_view import TextView, looks_of
 from glyphscope_gui.runs.token_table import ORIGINS, cut_words, final, raw
 from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr
@@ -39,12 +40,10 @@ _NOTHING = tr("Nothing was written here.")
 _EMPTY = tr("Press Run: the call appears here, token by token.")
 
 
-class StreamView(FollowsLooks, QTextBrowser):
+class StreamView(FollowsLooks, TextView):
     """The text of a stage, read-only. `tokenChosen` carries the index of a clicked token in the shown stage."""
 
     tokenChosen = Signal(object)
-    LARGER: float = 0
-    """Points by which the text is larger than the interface's."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -63,8 +62,6 @@ class StreamView(FollowsLooks, QTextBrowser):
         self.document().setDocumentMargin(10)
         self.copying: Sequence[QAction] = ()
         """The actions of the context menu besides copying the selection."""
-        self.margin = 0
-        """The width in pixels of the margin on the left of all text."""
         self._selected: Token | None = None
         self.texts: list[StageText] = []
         """In the order of the document."""
