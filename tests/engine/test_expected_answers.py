@@ -7,6 +7,8 @@ from typing import Literal
 
 import pytest
 
+from bad_answers import BAD_ANSWERS
+from cli_command import command
 from glyphscope import open_model
 from glyphscope.base.errors import GlyphscopeError
 from glyphscope.events import Answer, PromptRendered, RepairSettings, RunRequest, Violation
@@ -74,32 +76,42 @@ def test_the_verdict_names_the_character_at_which_a_text_left_the_answer(answer,
     assert validator.content == text.strip()
 
 
-@pytest.mark.parametrize(
-    ("answer", "said"),
-    [
-        (Answer("schema", "{"), "The schema is not JSON"),
-        (Answer("schema", '{"type": "number", "minimum": "a"}'), "Invalid JSON Schema"),
-        (Answer("schema", '{"type": "integer", "minimum": 3, "maximum": 2}'), "No value can be valid"),
-        (Answer("regex", "(?=a)b"), "it looks around"),
-        (Answer("regex", "(a"), "The regular expression cannot be an answer"),
-        (Answer("regex", ""), "matches no text"),
-        (Answer("choice", ""), "There is nothing to choose from"),
-        (Answer("choice", "a\n\nb"), "A choice is empty"),
-        (Answer("choice", "a\nb\na"), "The choice 'a' is listed twice"),
-        (Answer("gbnf", "root ::= a"), "line 1, column 10"),
-        (Answer("lark", "start: A\n%import common.NOTHING\nA: NOTHING"), "line 2, column"),
-        (Answer("lark", 'start: "a" start'), "matches no text: the rule start never ends"),
-        (Answer("lark", 'start: <think> "a"'), "names tokens"),
-        (Answer("gbnf", 'root ::= "a" root'), "matches no text: the rule root never ends"),
-        (Answer("gbnf", 'root ::= ""'), "only the empty text"),
-        (Answer("gbnf", 'root ::= <[3]> "a"'), "names tokens"),
-    ],
-)
+@pytest.mark.parametrize(("answer", "said"), BAD_ANSWERS)
 def test_an_answer_that_no_text_can_be_is_a_problem_of_the_request(answer, said):
     (problem,) = settle(request(answer), None).problems
     assert problem.field == "answer"
     assert said in problem.error.message
     assert problem.error.hint
+
+
+@pytest.mark.parametrize(("answer", "said"), BAD_ANSWERS)
+def test_the_command_line_rejects_such_an_answer_before_anything_is_generated(answer, said, tmp_path):
+    (tmp_path / "text").write_text(answer.text)
+    described = {
+        "regex": f"regex:{answer.text}",
+        "choice": f"choice:{'|'.join(answer.choices)}",
+    }.get(answer.kind, f"{answer.kind}:{tmp_path / 'text'}")
+    done = command("run", "--model", "scripted:a", "--answer", described, "Go on.")
+    assert done.exit_code == 2 and "CONSTRAINT_FAILED: answer: " in done.output
+    assert said in " ".join(done.output.split())
+
+
+@pytest.mark.parametrize(
+    ("answer", "text", "right"),
+    [
+        (Answer("choice", "yes\nyes, please\nye"), "yes, please", True),
+        (Answer("choice", "yes\nyes, please\nye"), "yes,", False),
+        (Answer("schema", "{}"), "[3, null]", True),
+        (Answer("schema", '{"minLength": 2}'), '"a"', False),
+        (Answer("gbnf", 'root ::= "a"*'), "aa", True),
+        (Answer("regex", "(a|b)*"), "ab", True),
+    ],
+)
+@pytest.mark.parametrize("constraint", ["off", "mask"])
+def test_unusual_answers_are_judged_like_others(answer, text, right, constraint):
+    with open_model(f"scripted:{text}") as model:
+        made = model.run("?", answer=answer, constraint=constraint, notation="json")
+    assert (made.valid, made.text) == (right, text)
 
 
 @pytest.mark.parametrize(

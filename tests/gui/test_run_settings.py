@@ -11,6 +11,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QPushButton, QScrollArea
 
+from bad_answers import BAD_ANSWERS
 from fake_context import scripted
 from glyphscope.events import (
     CALL,
@@ -592,6 +593,21 @@ def test_rare_sampling_settings_are_shown_by_a_button_or_where_they_have_an_effe
     bias.setPlainText("42=-5\n yes=2")
     assert chosen[-1]["sampling"].logit_bias == ("42=-5", " yes=2") and not bias.property("refused")
     panel.hide()
+
+
+@pytest.mark.slow
+def test_an_answer_that_no_text_can_be_is_reported_at_run_and_beside_its_field(window, screen_of):
+    project, screen = window.services.project, screen_of(window)
+    button = screen.find("Run", QPushButton)
+    for answer, said in BAD_ANSWERS:
+        project.set_options(answer=answer)
+        screen.until(lambda: said in button.accessibleDescription())  # noqa: B023 - waited for at once
+        assert (
+            said in screen.find("Shape of a call").toolTip()
+            and said in screen.find("Strategy settings").toolTip()
+        )
+    screen.press("Run")
+    screen.until(BAD_ANSWERS[-1][1])
 
 
 @pytest.mark.slow
