@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from glyphscope.events import PromptRendered, RunFinished, RunRequest, Sampling
+from glyphscope.events import Answer, PromptRendered, RunFinished, RunRequest, Sampling
 from glyphscope.models import EMBEDDED, embedded_path, open_model
 from glyphscope.runs import run_state
 from glyphscope.runs.strategies import run
@@ -132,6 +132,27 @@ def test_a_constrained_call_has_a_note_with_the_field(there):
     events = list(run(request(PROMPTS[0], constraint="mask"), there))
     prompt = next(event for event in events if isinstance(event, PromptRendered))
     assert "as GBNF in grammar (llama_cpp.server)" in prompt.note
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        Answer("schema", '{"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}'),
+        Answer("regex", "[0-9]{4}-[0-9]{2}"),
+        Answer("choice", "positive\nnegative"),
+        Answer("gbnf", 'root ::= [0-9] "+" [0-9]\n'),
+        Answer(
+            "lark", 'start: "let" NAME "=" NUMBER\nNAME: /[a-z]{1,9}/\nNUMBER: /[0-9]{1,3}/\n%ignore / /\n'
+        ),
+    ],
+    ids=lambda answer: answer.kind,
+)
+def test_every_answer_that_is_not_a_call_is_enforced_as_gbnf(there, answer):
+    events = list(run(request("Say it.", answer=answer, notation="json", constraint="mask"), there))
+    prompt = next(event for event in events if isinstance(event, PromptRendered))
+    assert "as GBNF in grammar (llama_cpp.server)" in prompt.note
+    state = run_state(events)
+    assert state.outcome == "valid" and state.answer is not None, state.text
 
 
 def test_an_abort_frees_the_server_for_the_next_run(there):

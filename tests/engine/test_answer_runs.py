@@ -112,7 +112,7 @@ def test_a_run_with_an_answer_is_exported_repeated_and_continued_like_one_with_a
     assert again.export("gbnf") and again.export("lark")
     namespace: dict[str, Any] = {}
     exec(again.export("pytest"), namespace)  # a file that the program wrote
-    namespace["test_call"]()
+    namespace["test_answer"]()
     page = again.export("html")
     assert str(ANSWERS[kind]).partition(" ")[0] in page
     assert ('"style":"glyph"' in page) == (kind == "schema"), "the sizes of a value"

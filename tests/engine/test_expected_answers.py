@@ -92,7 +92,7 @@ def test_the_command_line_rejects_such_an_answer_before_anything_is_generated(an
         "choice": f"choice:{'|'.join(answer.choices)}",
     }.get(answer.kind, f"{answer.kind}:{tmp_path / 'text'}")
     done = command("run", "--model", "scripted:a", "--answer", described, "Go on.")
-    assert done.exit_code == 2 and "CONSTRAINT_FAILED: answer: " in done.output
+    assert done.exit_code == 2 and "CONSTRAINT_FAILED: " in done.output
     assert said in " ".join(done.output.split())
 
 

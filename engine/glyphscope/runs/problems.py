@@ -174,7 +174,7 @@ def _answer_problems(request: RunRequest) -> Problems:
     if request.strategy != "direct":
         yield _wrong(
             "answer",
-            f"The strategy {request.strategy} makes calls, and the answer is to be a {answer.kind}.",
+            f"The strategy {request.strategy} makes calls, and the answer is another one ({answer}).",
             "Use the strategy direct.",
         )
     if request.grammar is not None and request.constraint != "off":

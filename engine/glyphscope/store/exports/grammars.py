@@ -42,7 +42,7 @@ def json_schema(run: RecordedRun) -> str:
         return indented(schema_of(enforced_answer(run.request)))
     if not answer.is_call:
         raise GrammarError(
-            f"The answer of this run is a {answer.kind}, and has no schema.",
+            f"The answer of this run has no schema ({answer}).",
             where="json-schema",
             hint="Export it as gbnf or lark.",
         )

@@ -80,7 +80,7 @@ def pytest_file(run: RecordedRun) -> str:
         f'    assert REGISTRY.digest == "{digest}", "the registry was changed"\n'
     )
     request = replace(run.request, answer=enforced_answer(run.request))
-    tests = [_test(text, name, request) for text, name in zip(found.texts, _names(found.texts))]
+    tests = [_test(text, name, request) for text, name in zip(found.texts, _names(found.texts, request))]
     head = _HEAD + "\n" + "".join(f"# {line}\n" for line in _about(run, found.omitted))
     parts = [head + "\n" + _imports(found.texts, request) + "\n" + registry, _JUDGE, unchanged, *tests]
     return "\n\n".join(parts)
@@ -170,11 +170,12 @@ def _test(text: JudgedText, name: str, request: RunRequest) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _names(texts: tuple[JudgedText, ...]) -> list[str]:
+def _names(texts: tuple[JudgedText, ...], request: RunRequest) -> list[str]:
     """A name for each test, from its stage; with a number if a stage has several."""
     names: list[str] = []
     for text in texts:
-        name = "test_" + re.sub(r"\W+", "_", text.stage, flags=re.ASCII).strip("_").lower()
+        stage = "answer" if text.stage == "call" and not request.answer.is_call else text.stage
+        name = "test_" + re.sub(r"\W+", "_", stage, flags=re.ASCII).strip("_").lower()
         same = sum(other == name or other.startswith(f"{name}_again_") for other in names)
         names.append(f"{name}_again_{same}" if same else name)
     return names

@@ -248,7 +248,8 @@ def _settings(run: RecordedRun) -> Iterator[tuple[str, str]]:
     yield "Constraint", request.constraint + (", custom grammar" if request.grammar is not None else "")
     yield "Strategy", request.strategy
     if request.constraint != "off":
-        yield "Order of arguments", request.order
+        if request.answer.has_schema:
+            yield "Order of arguments", request.order
         yield "Constrained from", request.constrain_from
     if request.strategy == "loop":
         yield "Tool use", request.loop.tool_use
@@ -279,7 +280,8 @@ def _settings(run: RecordedRun) -> Iterator[tuple[str, str]]:
     yield "Seed", str(request.sampling.seed)
     yield "Limits", limits_in_words(request)
     yield "Stops on", stopping_on(request)
-    yield "Prompt preset", request.preset if request.system is None else "own template"
+    preset = request.preset if request.answer.is_call else "answer"
+    yield "Prompt preset", preset if request.system is None else "own template"
     if request.system_prompt:
         yield "System prompt", shorten(one_line(request.system_prompt), _MAX_NAME)
     if request.history:
