@@ -72,6 +72,19 @@ def test_several_answers_are_arms_and_their_files_are_read(
     assert "--answer text:yes" in wrong.stderr and "choice:A|B" in wrong.stderr
 
 
+@pytest.mark.parametrize("kind", ["gbnf", "lark"])
+def test_an_answer_that_left_its_grammar_is_reported_with_the_rule(
+    glyphscope: Callable[..., Result], tmp_path: Path, kind: str
+) -> None:
+    text = {"gbnf": "root ::= number\nnumber ::= [0-9]+", "lark": "start: number\nnumber: /[0-9]+/"}[kind]
+    (tmp_path / f"a.{kind}").write_text(text)
+    scenarios = [{"id": "a", "prompt": "x", "expect": {"final": {"equals": "1"}}}]
+    made = {"glyphscope_suite": 1, "name": "s", "about": "", "answer": f"a.{kind}", "scenarios": scenarios}
+    (tmp_path / "s.json").write_text(json.dumps(made))
+    glyphscope("run", "s.json", "--model", "scripted:The", "--constraint", "off", "--out", "out")
+    assert "number" in (result(tmp_path) / "report.html").read_text()
+
+
 def result(folder: Path) -> Path:
     (path,) = (folder / "out").iterdir()
     return path

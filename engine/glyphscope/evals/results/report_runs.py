@@ -275,12 +275,12 @@ def _difference(run: RecordedRun, state: RunState, bad: BadToken) -> RunDifferen
 
 
 def _keyword(run: RecordedRun, tool: str, rule: str) -> str:
-    """`maximum: 100`"""
+    """`maximum: 100`; of a grammar, the name of the rule."""
     with suppress(GlyphscopeError):
         for each in run.enforced.tools:
             if each.name == tool and rule and (found := follow(each.parameters, rule)) is not None:
                 return f"{steps_of(rule)[-1]}: {json_excerpt(found[1], _MAX_LENGTH)}"
-    return steps_of(rule)[-1] if rule else ""
+    return (steps_of(rule) or (rule,))[-1]
 
 
 # the files beside the report
