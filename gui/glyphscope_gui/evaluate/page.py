@@ -10,7 +10,7 @@ from glyphscope.base.visible import visible
 from glyphscope.evals.running.progress import EvaluationState
 from glyphscope_gui.evaluate.evaluations import EvalPhase
 from glyphscope_gui.evaluate.setup_lists import TicksModel
-from glyphscope_gui.evaluate.setup_view import EvalSetupView
+from glyphscope_gui.evaluate.setup_view import EvalAxes, EvalSetupView
 from glyphscope_gui.shared.labels import ElidedLabel, PlainLabel, named, push_button
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import FollowsSize, hbox, stack, vbox
@@ -151,7 +151,9 @@ class EvalPage(FollowsSize, QWidget):
         self.compare_button.setMenu(self.compare_menu)
         yield
         self.stack = stack(parent=self)
-        self.setup = EvalSetupView(self.suites_model, self.models_model, results, self.stack)
+        axes = EvalAxes(self.stack)
+        yield
+        self.setup = EvalSetupView(self.suites_model, self.models_model, axes, results, self.stack)
         yield
         self.setup.lay_out()
         yield

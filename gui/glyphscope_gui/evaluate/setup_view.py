@@ -206,7 +206,8 @@ class PlaceField(LineEdit):
 class EvalSetupView(FollowsSize, QWidget):
     """All settings of an evaluation as one Matrix, with its cost; `lay_out` places the parts.
 
-    `changed` is emitted when the user changes anything; `questionAsked` carries the Question.
+    `axes` are made before, as they take as long as the others. `changed` is emitted when the user changes anything;
+    `questionAsked` carries the Question.
     """
 
     changed = Signal()
@@ -216,6 +217,7 @@ class EvalSetupView(FollowsSize, QWidget):
         self,
         suites: TicksModel,
         models: TicksModel,
+        axes: EvalAxes,
         results: QAbstractItemModel,
         parent: QWidget | None = None,
     ) -> None:
@@ -225,7 +227,7 @@ class EvalSetupView(FollowsSize, QWidget):
         self.suites = TickList(suites, "evalSuites", tr("Suites of scenarios"), endings, self)
         self.models = TickList(models, "evalModels", tr("Models"), lambda: (".gguf",), self, fitted=True)
         self.scenarios = ScenarioPicker(self)
-        self.axes = EvalAxes(self)
+        self.axes = axes
         self.results = _Results(
             results, "evalResults", tr("Earlier results"), self, description=tr("Enter opens a result.")
         )
