@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QComboBox, QPushButton
+from PySide6.QtWidgets import QPushButton
 
 from glyphscope_gui.shared import PageId
 
@@ -18,9 +18,11 @@ def click(qtbot, window, name):
 
 
 def choose(window, strategy):
-    picker = window.findChild(QComboBox, "strategyPicker")
+    window.header.open_options()
+    picker = window.header.panel.groups.field("strategy")
     picker.setCurrentIndex(picker.findData(strategy))
     picker.activated.emit(picker.currentIndex())
+    window.header.panel.hide()
     assert window.services.project.options.strategy == strategy
 
 

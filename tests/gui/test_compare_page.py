@@ -378,6 +378,7 @@ def test_the_settings_of_a_column_are_edited_in_its_popup_and_sent(make, qtbot):
     assert page.widget.findChild(QWidget, "compareSettings") is None  # it is made when it is opened
     screen.press(f"{SETTINGS} 2")
     assert "Column 2" in screen.texts() and screen.read("Model") == "Scripted: a"
+    screen.press("Prompt and answer")
     for name, value in (
         ("Temperature", 0.9),
         ("Prompt", "Find cats"),
@@ -513,7 +514,7 @@ def test_every_popup_of_settings_has_a_border_in_the_dark_theme(open_window, qtb
     window.navigator.show(PageId.COMPARE)
     screen = Columns(qtbot, window)
     screen.press(f"{SETTINGS} 1")
-    for popup in (screen.find("Settings of a column"), window.header.sampling, window.header.settings):
+    for popup in (screen.find("Settings of a column"), window.header.panel):
         popup.show()
         picture = popup.grab().toImage()
         assert picture.pixelColor(0, picture.height() // 2) == theme().color("border-strong")

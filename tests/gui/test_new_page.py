@@ -106,7 +106,7 @@ from glyphscope.runs.problems import setting_problems
 from glyphscope.runs import sampling_words
 from glyphscope_gui.compare.variants import CHANGEABLE, change_words
 from glyphscope_gui.compare.variant_settings import VariantSettings
-from glyphscope_gui.run_settings.sampling_settings import SamplingSettings
+from glyphscope_gui.run_settings.panel import OptionsPanel
 
 NAME = "smoothing_factor"
 
@@ -124,12 +124,12 @@ def test_the_command_line_has_it_and_the_record_too(tmp_path):
 
 
 def test_the_window_has_its_field(qtbot):
-    form = SamplingSettings()
+    form = OptionsPanel()
     qtbot.addWidget(form)
     form.show_options(RunRequest(prompt="", registry={}))
     chosen = []
     form.optionsChosen.connect(chosen.append)
-    field = form._fields[NAME]
+    field = form.groups.field(f"sampling.{NAME}")
     assert field.accessibleName() == "Smoothing factor" and field.accessibleDescription()
     assert field.text() == "off"
     field.setValue(0.5)
@@ -139,7 +139,7 @@ def test_the_window_has_its_field(qtbot):
 def test_compare_can_change_it(qtbot):
     settings = VariantSettings()
     qtbot.addWidget(settings)
-    assert NAME in settings.fields
+    assert NAME in settings.groups.names
     assert change_words({"smoothing_factor": 0.5}) == "smoothing factor 0.5"
 
 

@@ -1,5 +1,5 @@
-"""The settings of a run, in the top bar and in its two panels: each is used as chosen, shown unchanged, and marked
-where the next run would reject it.
+"""The settings of a run, in the top bar and in its panel of options: each is used as chosen, shown unchanged, and
+marked where the next run would reject it.
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ from typing import get_args
 import msgspec
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QPushButton, QScrollArea
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QPushButton
 
 from bad_answers import BAD_ANSWERS
 from fake_context import scripted
@@ -36,10 +37,12 @@ from glyphscope.registry import default_registry
 from glyphscope.runs import run_state
 from glyphscope.runs.strategies import compose, router_preset, run
 from glyphscope_gui.run_settings import (
-    SamplingSettings,
-    StrategySettings,
+    FIRST,
+    OPTIONS,
+    OptionsPanel,
     approvals_text,
     lists_text,
+    option_words,
     read_approvals,
     read_lists,
 )
@@ -59,44 +62,36 @@ def options(**changes):
 
 @pytest.fixture
 def open_panel(qtbot, screen_of):
-    """Show a panel as a window, with these options; return it, its screen, and all that a user chose in it."""
+    """Show the panel as a window, with these options and all groups open; return it, its screen, and all that a user
+    chose in it.
+    """
 
-    def build(kind, **changes):
-        panel, said = kind(), []
+    def build(**changes):
+        panel, said = OptionsPanel(), []
         qtbot.addWidget(panel)
         panel.setWindowFlags(Qt.WindowType.Window)
         panel.optionsChosen.connect(said.append)
         panel.show_options(options(**changes))
         panel.show()
+        panel.groups.open(*OPTIONS)
         return panel, screen_of(panel), said
 
     return build
 
 
-@pytest.fixture
-def strategy(open_panel):
-    return lambda **changes: open_panel(StrategySettings, **changes)
-
-
-@pytest.fixture
-def sampling(open_panel):
-    return lambda **changes: open_panel(SamplingSettings, **changes)
-
-
 # -- strategies ----------------------------------------------------------------------------------------------------
 
 
-def test_every_strategy_and_every_setting_of_its_panel_is_offered_and_explained(strategy):
+def test_every_strategy_and_every_setting_of_its_panel_is_offered_and_explained(open_panel):
     assert tuple(name for name, _, _ in OFFERED) == STRATEGIES
     assert all(about.endswith(".") and about.count(".") == 1 for _, _, about in OFFERED)
-    _panel, screen, said = strategy(strategy="loop")
+    _panel, screen, said = open_panel(strategy="loop")
     titles = [setting.setting.title for setting in settings_of(LoopSettings).values()]
     for title in (
         *titles,
         "Only these",
         "Never these",
         "Transforms",
-        "Tool choice",
         "Thinking",
         "Control tokens in texts",
         "Approval rules",
@@ -105,8 +100,8 @@ def test_every_strategy_and_every_setting_of_its_panel_is_offered_and_explained(
     assert said == []
 
 
-def test_texts_of_control_tokens_can_be_encoded_as_text(strategy):
-    _panel, screen, said = strategy()
+def test_texts_of_control_tokens_can_be_encoded_as_text(open_panel):
+    _panel, screen, said = open_panel()
     screen.choose("Control tokens in texts", "As plain text")
     assert said == [{"control_texts": "plain"}]
 
@@ -141,18 +136,20 @@ LOOP = LoopSettings(
 @pytest.mark.parametrize(
     ("changes", "sections"),
     [
-        ({"strategy": "loop", "loop": LOOP, "approvals": (ApprovalRule(action="allow"),)}, ["TOOL LOOP"]),
+        ({"strategy": "loop", "loop": LOOP, "approvals": (ApprovalRule(action="allow"),)},
+         ["Turns", "Limits", "Approval rules"]),
         ({"strategy": "route-execute", "router": router_preset("destiny"), "dispatch": True},
-         ["ROUTER AND EXECUTOR", "Execute the call"]),
+         ["Router and executor", "Execute the call", "Approval rules"]),
         ({"strategy": "direct"}, ["Execute the call"]),
         ({"strategy": "two-stage"}, ["Execute the call"]),
     ],
 )  # fmt: skip
-def test_only_the_settings_of_the_strategy_are_shown_and_showing_them_is_no_edit(strategy, changes, sections):
-    _panel, screen, said = strategy(**changes)
-    every = ("TOOL LOOP", "ROUTER AND EXECUTOR", "Execute the call")
-    shown = [text.upper() for text in screen.texts()]
-    assert [words for words in every if words.upper() in shown] == sections
+def test_only_the_settings_of_the_strategy_are_shown_and_showing_them_is_no_edit(
+    open_panel, changes, sections
+):
+    _panel, screen, said = open_panel(**changes)
+    every = ("Turns", "Limits", "Router and executor", "Execute the call", "Approval rules")
+    assert [words for words in every if screen.named(words)] == sections
     assert said == []
 
 
@@ -197,9 +194,9 @@ CHOSEN = [
 
 
 @pytest.mark.parametrize(("changes", "step", "chosen"), CHOSEN)
-def test_an_edit_of_a_setting_changes_it_alone(strategy, changes, step, chosen):
-    panel, screen, said = strategy(**changes)
-    panel.answer.show_tools(["search", "auto", "browse"])
+def test_an_edit_of_a_setting_changes_it_alone(open_panel, changes, step, chosen):
+    panel, screen, said = open_panel(**changes)
+    panel.show_tools(["search", "auto", "browse"])
     panel.show_model(ModelInfo(name="m", reads_thinking=True, reads_effort=True))
     do, *words = step
     getattr(screen, do)(*words)
@@ -214,8 +211,8 @@ def test_an_edit_of_a_setting_changes_it_alone(strategy, changes, step, chosen):
         ({}, "Template variables", "x=1; y", "'y' is not NAME=VALUE"),
     ],
 )
-def test_a_text_that_cannot_be_read_is_marked_with_its_reason(strategy, changes, name, text, reason):
-    _panel, screen, said = strategy(**changes)
+def test_a_text_that_cannot_be_read_is_marked_with_its_reason(open_panel, changes, name, text, reason):
+    _panel, screen, said = open_panel(**changes)
     screen.write(name, text)
     field = screen.find(name)
     assert said == [] and field.property("refused") and reason in field.toolTip()
@@ -228,42 +225,42 @@ def test_rules_and_lists_are_read_as_they_are_shown(text):
     assert read_lists(lists_text(lists)) == lists
 
 
-def test_an_edit_of_the_rules_preserves_a_bound_one(strategy):
+def test_an_edit_of_the_rules_preserves_a_bound_one(open_panel):
     bound = ApprovalRule(tool="*", source="files", identity="npx files /home", action="allow")
-    _panel, screen, said = strategy(strategy="loop", approvals=(bound,))
+    _panel, screen, said = open_panel(strategy="loop", approvals=(bound,))
     assert screen.read("Approval rules") == "files/*=allow"
     screen.write("Approval rules", "files/*=allow, search=deny")
     assert said[-1]["approvals"] == (bound, ApprovalRule(tool="search", action="deny"))
 
 
-def test_presets_say_whether_they_were_edited(strategy):
-    _panel, screen, _said = strategy(strategy="loop")
-    assert "Selected individually" in screen
+def test_presets_say_whether_they_were_edited(open_panel):
+    _panel, screen, _said = open_panel(strategy="loop")
+    assert screen.read("Presets") == "None"
     screen.choose("Presets", "small-context")
-    assert "small-context" in screen.texts()
+    assert screen.read("Presets") == "small-context"
     screen.write("Turns", 9)
-    assert "small-context, edited" in screen.texts()
+    assert screen.read("Presets") == "small-context, edited"
 
 
 @pytest.mark.parametrize(
     ("several", "most", "words"), [(False, None, "1"), (True, None, "no limit"), (True, 3, "3")]
 )
-def test_the_limit_of_calls_in_a_turn_is_shown(strategy, several, most, words):
-    _panel, screen, _said = strategy(
+def test_the_limit_of_calls_in_a_turn_is_shown(open_panel, several, most, words):
+    _panel, screen, _said = open_panel(
         strategy="loop", loop=LoopSettings(parallel_tool_calls=several, max_tool_calls_per_turn=most)
     )
     assert screen.read("Calls per turn") == words
 
 
-def test_a_tool_that_is_missing_stays_chosen(strategy):
-    panel, screen, said = strategy(tool_choice="gone")
-    choice = panel.answer.choice
-    panel.answer.show_tools(["search", "auto", "browse"])
+def test_a_tool_that_is_missing_stays_chosen(open_panel):
+    panel, screen, said = open_panel(tool_choice="gone")
+    choice = panel.groups.field("tool_choice")
+    panel.show_tools(["search", "auto", "browse"])
     assert [choice.itemData(n) for n in range(choice.count())] == [
         "required", "auto", "none", "search", "browse", "gone",
     ]  # fmt: skip
     assert screen.read("Tool choice") == choice.itemText(5)
-    panel.answer.show_tools([])
+    panel.show_tools([])
     panel.show_options(options())
     assert choice.currentData() == "required" and said == []
 
@@ -281,10 +278,16 @@ def test_a_tool_that_is_missing_stays_chosen(strategy):
         ({"answer": Answer("choice", "a\nb")}, "start budget"),
     ],
 )
-def test_a_choice_about_the_answer_is_enabled_only_where_it_has_an_effect(strategy, changes, enabled):
-    panel, _screen, _said = strategy(**changes)
-    fields = ("choice", "calls", "start", "order", "budget")
-    assert [name for name in fields if getattr(panel.answer, name).isEnabled()] == enabled.split()
+def test_a_choice_about_the_answer_is_enabled_only_where_it_has_an_effect(open_panel, changes, enabled):
+    panel, _screen, _said = open_panel(**changes)
+    fields = {"choice": "tool_choice", "calls": "most_calls", "start": "constrain_from", "order": "order"}
+    fields["budget"] = "reasoning_budget"
+    assert [
+        short for short, name in fields.items() if panel.groups.field(name).isEnabled()
+    ] == enabled.split()
+    for name in fields.values():
+        field = panel.groups.field(name)
+        assert field.isEnabled() or field.toolTip().endswith("."), "a disabled option says why"
 
 
 @pytest.mark.parametrize(
@@ -300,8 +303,8 @@ def test_a_choice_about_the_answer_is_enabled_only_where_it_has_an_effect(strate
         (ModelInfo(name="m", reads_thinking=True), ""),
     ],
 )
-def test_thinking_that_cannot_be_chosen_says_why_and_is_shown_anyway(strategy, model, why_not):
-    panel, screen, said = strategy(thinking="off")  # of a project that was made with another model
+def test_thinking_that_cannot_be_chosen_says_why_and_is_shown_anyway(open_panel, model, why_not):
+    panel, screen, said = open_panel(thinking="off")  # of a project that was made with another model
     panel.show_model(ModelInfo(name="m", reads_thinking=True))
     panel.show_model(model)
     picker = screen.find("Thinking")
@@ -310,8 +313,10 @@ def test_thinking_that_cannot_be_chosen_says_why_and_is_shown_anyway(strategy, m
     assert tuple(picker.itemData(place) for place in range(picker.count())) == get_args(Thinking)
 
 
-def test_the_effort_is_offered_where_the_template_has_a_variable_for_it_or_another_template_is_used(strategy):
-    panel, screen, _said = strategy(reasoning_effort="low")
+def test_the_effort_is_offered_where_the_template_has_a_variable_for_it_or_another_template_is_used(
+    open_panel,
+):
+    panel, screen, _said = open_panel(reasoning_effort="low")
     for model, own, another in (
         (ModelInfo(name="m", reads_effort=True), True, True),
         (ModelInfo(name="m", reads_effort=False), False, True),
@@ -328,8 +333,8 @@ def test_the_effort_is_offered_where_the_template_has_a_variable_for_it_or_anoth
 # -- sampling ------------------------------------------------------------------------------------------------------
 
 
-def test_each_value_of_the_sampling_is_shown_and_edited_alone(sampling):
-    panel, screen, said = sampling(sampling=WARM, max_tokens=99, stop=("\n\n", "END"))
+def test_each_value_of_the_sampling_is_shown_and_edited_alone(open_panel):
+    panel, screen, said = open_panel(sampling=WARM, max_tokens=99, stop=("\n\n", "END"))
     values = {
         "Top-k": "7",
         "Top-p": "0.90",
@@ -354,25 +359,25 @@ def test_each_value_of_the_sampling_is_shown_and_edited_alone(sampling):
 
 
 @pytest.mark.parametrize("value", [10**20, -(10**20), 1e300, float("inf")])
-def test_a_number_of_a_file_beyond_a_fields_range_changes_nothing_in_the_project(sampling, value):
+def test_a_number_of_a_file_beyond_a_fields_range_changes_nothing_in_the_project(open_panel, value):
     whole = value if isinstance(value, int) else 1
     odd = Sampling(
         temperature=value, top_k=whole, top_p=value, min_p=value, repeat_penalty=value, repeat_last_n=whole, seed=whole
     )  # fmt: skip
-    panel, screen, said = sampling(sampling=odd, max_tokens=whole)
+    panel, screen, said = open_panel(sampling=odd, max_tokens=whole)
     panel.show_options(options())
     assert said == [] and screen.find("Top-k").value() == Sampling().top_k
 
 
-def test_a_preset_keeps_the_seed_and_knows_what_is_recommended_for_the_model(sampling):
-    panel, screen, said = sampling(sampling=WARM)
+def test_a_preset_keeps_the_seed_and_knows_what_is_recommended_for_the_model(open_panel):
+    panel, screen, said = open_panel(sampling=WARM)
     panel.show_model(ModelInfo(name="Qwen3-8B"))
     assert "Custom" in screen.texts()
-    screen.choose("Presets", "Recommended for the model")
+    screen.choose("Sampling presets", "Recommended for the model")
     chosen = said.pop()["sampling"]
     assert (chosen.temperature, chosen.top_k, chosen.top_p, chosen.seed) == (0.7, 20, 0.8, 3)
     assert "Qwen3" in screen
-    screen.choose("Presets", "Creative")
+    screen.choose("Sampling presets", "Creative")
     assert "Creative" in screen.texts()
 
 
@@ -384,13 +389,13 @@ def test_a_preset_keeps_the_seed_and_knows_what_is_recommended_for_the_model(sam
         ([(1, ())], ["1 used", "No token of the run shown was sampled"]),
     ],
 )  # fmt: skip
-def test_each_filter_shows_how_many_tokens_it_left_in_the_run(sampling, left, shown):
+def test_each_filter_shows_how_many_tokens_it_left_in_the_run(open_panel, left, shown):
     events = list(run(options(registry=default_registry().to_document(), sampling=WARM), ScriptedModel("")))
     state = run_state([events[0], StageStarted(stage="call", title="Call", kind="call")])
     for index, (allowed, figures) in enumerate(left):
         step = TokenStep(index=index, id=1, data=b"a", text="a", allowed=allowed, left=figures)
         state.present.tokens.append(Token(step=step, start=index, end=index + 1))
-    panel, screen, _said = sampling()
+    panel, screen, _said = open_panel()
     panel.show_run(state)
     panel.show_below(panel)
     for words in shown:
@@ -428,9 +433,7 @@ PARTS = {
     "Model": HeaderPart.MODEL,
     "Notation": HeaderPart.CALL,
     "Constraint on tokens": HeaderPart.CALL,
-    "Strategy": HeaderPart.STRATEGY,
-    "Seed": HeaderPart.SEED,
-    "Sampling": HeaderPart.SAMPLING,
+    "Options": HeaderPart.OPTIONS,
     "Run": HeaderPart.RUN,
     "Step": HeaderPart.RUN,
 }
@@ -439,7 +442,7 @@ SHOWN = {
     PageId.GRAMMAR: {HeaderPart.MODEL, HeaderPart.CALL, HeaderPart.RUN},
     PageId.SERVERS: set(),
     PageId.EVALUATE: {HeaderPart.MODEL},
-    PageId.COMPARE: {HeaderPart.MODEL, HeaderPart.SEED, HeaderPart.SAMPLING},
+    PageId.COMPARE: {HeaderPart.MODEL, HeaderPart.OPTIONS},
     PageId.TEMPLATE: {HeaderPart.MODEL},
     PageId.LESSONS: {HeaderPart.MODEL},
 }
@@ -475,9 +478,7 @@ def test_the_top_bar_has_what_the_page_uses_at_one_height(open_window, screen_of
     compare = window.page(PageId.COMPARE)
     compare.tabs.show_view(compare.ab_view)
     window.navigator.show(PageId.COMPARE)
-    assert (
-        bar.named("Notation") and not bar.named("Seed") and not bar.named("Run") and actions.run.isEnabled()
-    )
+    assert bar.named("Notation") and bar.named("Options") and not bar.named("Run") and actions.run.isEnabled()
     window.navigator.show(PageId.SERVERS)
     assert not actions.run.isEnabled()
 
@@ -488,36 +489,145 @@ WORDS = ("exclude each other", "not one of the registry's", "at most 200 charact
 
 @pytest.mark.slow
 @QUIET
-def test_the_panels_the_top_bar_and_the_project_agree(window, screen_of, qtbot):
+def test_the_panel_the_top_bar_and_the_project_agree(window, screen_of, qtbot):
     window.resize(1024, 700)
-    project, screen, header = window.services.project, screen_of(window), window.header
+    project, screen, panel = window.services.project, screen_of(window), window.header.panel
+    screen.press("Options")
     screen.choose("Strategy", "Tool loop")
-    screen.press("Strategy settings")
     screen.write("Turns", 5)
     assert (project.request.strategy, project.request.loop.max_turns) == ("loop", 5)
-    header.settings.hide()
     project.set_options(strategy="two-stage", loop=LoopSettings(max_turns=2))
     assert screen.read("Strategy") == "Two-stage"
-    for button, popup in (("Strategy settings", header.settings), ("Sampling", header.sampling)):
-        screen.press(button)
-        area = popup.findChild(QScrollArea)
-        qtbot.waitUntil(lambda area=area: area.verticalScrollBar().maximum() == 0)  # a few need no scrolling
-        if popup is header.sampling:
-            screen.write("Top-k", 5)
-        popup.hide()
+    qtbot.waitUntil(lambda: panel._scroll.verticalScrollBar().maximum() == 0)  # a few need no scrolling
+    panel.groups.open("sampling.top_k")
+    screen.write("Top-k", 5)
     screen.write("Temperature", 0.15)
     assert project.options.sampling == Sampling(temperature=0.15, top_k=5)
-    assert screen.read("Temperature").endswith("0.15") and "top-k 5" in screen.find("Sampling").toolTip()
-    buttons = header.constraint.findChildren(QPushButton)
+    assert window.header.options_button.text().startswith("Two-stage · seed 1 · temp 0.15 · top-k 5")
+    panel.hide()
+    buttons = window.header.constraint.findChildren(QPushButton)
     screen.until(
         lambda: all(each.width() >= each.sizeHint().width() - 1 for each in buttons)
     )  # none is cut off
 
 
+def words_of(**changes):
+    return " · ".join(option_words(options(**{"order": "any", **changes})))
+
+
+def test_the_button_of_the_options_says_what_differs_from_the_defaults():
+    assert words_of() == "Direct · seed 1 · temp 0"
+    loop = LoopSettings(max_turns=3, parallel_tool_calls=True, fix_empty_final=False, allow=("search",))
+    assert words_of(strategy="loop", loop=loop, stop_on="never", max_tokens=99, template_vars={"x": 1}) == (
+        "Tool loop · seed 1 · temp 0 · at most 99 tokens · no early stop · turns 3 · parallel calls · "
+        "no retry an empty answer · only these · template variables x=1"
+    )
+    assert words_of(loop=loop) == words_of(), "the settings of another strategy have no effect"
+    assert words_of(sampling=WARM, answer=Answer("choice", "a\nb"), order="schema", stop=("\n",)) == (
+        "Direct · seed 3 · temp 0.8 · choice a|b · top-k 7 · top-p 0.9 · min-p 0.1 · repeat penalty 1.1 · "
+        "the schema’s order · stop at \\n"
+    )
+    assert words_of(constraint="gbnf", order="schema") == words_of(), "it is the default there"
+
+
+def test_every_setting_of_a_request_is_an_option_of_the_panel(open_panel):
+    panel, screen, _said = open_panel(strategy="loop")
+    assert len(panel.groups.names) == len(OPTIONS) > 50
+    for title in ("Early stop", "Evidence", "Alternatives per token", "Free text"):
+        assert screen.find(title).toolTip(), title
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_at_first_only_the_options_that_matter_for_the_strategy_are_shown(qtbot, screen_of, strategy):
+    panel = OptionsPanel()
+    qtbot.addWidget(panel)
+    panel.setWindowFlags(Qt.WindowType.Window)
+    panel.show_options(options(strategy=strategy))
+    panel.show()
+    shown = [name for name, field in panel.groups.fields.items() if field.isVisible()]
+    assert len(shown) <= (13 if strategy == "route-execute" else 10), shown
+    assert shown[:2] == list(FIRST[:2])
+    assert not screen_of(panel).named("Total tokens"), "limits are folded"
+    assert len(panel.groups.fields) == len(shown), "fields are made when they are first shown"
+
+
+def test_words_find_every_option_of_any_strategy_and_none_is_said(open_panel):
+    panel, screen, said = open_panel()
+    screen.write("Find a setting", "pass turns")
+    assert "No setting has these words." in screen
+    screen.write("Find a setting", "turns")
+    assert {name for name, field in panel.groups.fields.items() if field.isVisible()} == {
+        "loop.max_turns", "loop.max_invalid_turns", "loop.max_total_tokens",
+    }  # fmt: skip
+    screen.write("Turns", 3)
+    assert said == [{"loop": LoopSettings(max_turns=3)}]
+    screen.write("Find a setting", "")
+    assert not screen.named("Turns")
+
+
+def test_all_options_can_be_reset_at_once_and_restored(open_panel):
+    changes = {
+        "strategy": "loop",
+        "sampling": WARM,
+        "approvals": (ApprovalRule(action="allow"),),
+        "stop_on": "never",
+    }
+    panel, screen, said = open_panel(**changes, constraint="gbnf", order="schema")
+    screen.press("Reset all")
+    before, reset = options(**changes, constraint="gbnf", order="schema"), said.pop()
+    assert msgspec.structs.replace(before, **reset) == options(constraint="gbnf", order="schema")
+    screen.press("Undo the reset")
+    assert msgspec.structs.replace(options(constraint="gbnf"), **said.pop()) == before
+    panel.show_options(options(order="any"))
+    panel.show_below(panel)
+    assert not screen.can("Reset all")
+
+
+def test_each_option_that_differs_has_its_reset(open_panel):
+    panel, screen, said = open_panel(strategy="loop", loop=LOOP, approvals=(ApprovalRule(action="allow"),))
+    for words, changes in (
+        ("Reset “Turns” to 8", {"loop": msgspec.structs.replace(LOOP, max_turns=8)}),
+        ("Reset “Approval rules” to every call needs approval", {"approvals": ()}),
+        ("Reset “Strategy” to Direct", {"strategy": "direct"}),
+    ):
+        screen.press(words)
+        assert said[-1] == said[-1] | changes or said[-1].keys() == changes.keys()
+    panel.show_options(options(strategy="loop", order="any"))
+    assert [each.accessibleName() for each in screen.named("Reset “")] == ["Reset “Strategy” to Direct"]
+
+
+@QUIET
+def test_the_panel_is_used_by_keys_alone(window):
+    panel = window.header.panel
+    window.actions_.options.trigger()
+    assert panel.isVisible() and panel.focusWidget() is panel.groups.finder
+    QTest.keyClicks(panel.groups.finder, "seed")
+    QTest.keyClick(panel.groups.finder, Qt.Key.Key_Tab)  # Reset all is disabled
+    field = panel.focusWidget()
+    assert field is panel.groups.field("sampling.seed")
+    QTest.keyClick(field, Qt.Key.Key_Up)
+    assert window.services.project.options.sampling.seed == 2
+    QTest.keyClick(panel.focusWidget(), Qt.Key.Key_Escape)
+    assert not panel.isVisible() and "seed 2" in window.header.options_button.words
+
+
+@pytest.mark.slow
+def test_native_is_offered_where_the_model_has_a_notation_and_says_why_not(window):
+    native = window.header.notation.button("native")
+    assert not native.isEnabled() and "no place for tools" in native.toolTip()
+    header = window.header
+    for model in (
+        ModelInfo(name="m", tool_calls="hermes"), ModelInfo(name="m", kind="remote"), None,
+    ):  # fmt: skip
+        header.show_model(model)
+        assert native.isEnabled() and "no place" not in native.toolTip()
+    header.show_model(window.runs.model.info)
+
+
 @pytest.mark.slow
 def test_the_order_of_arguments_follows_the_constraint_until_it_is_chosen(window, screen_of):
     project, screen = window.services.project, screen_of(window)
-    order = window.header.settings.answer.order
+    order = window.header.panel.groups.field("order")
     assert (project.options.constraint, order.currentData()) == ("mask", "any")
     for words, usual in (("GBNF", "schema"), ("Off", "schema"), ("Mask", "any")):
         screen.choose("Constraint on tokens", words)
@@ -529,21 +639,23 @@ def test_the_order_of_arguments_follows_the_constraint_until_it_is_chosen(window
 
 @pytest.mark.slow
 @QUIET
-def test_another_answer_than_a_call_is_chosen_beside_the_notation_and_needs_no_tools(window, screen_of):
+def test_another_answer_than_a_call_is_chosen_in_the_options_and_needs_no_tools(window, screen_of):
     project, screen = window.services.project, screen_of(window)
-    screen.choose("Shape of a call", "Choice")
+    panel = window.header.panel
+    screen.press("Options")
+    screen.choose("Answer", "Choice")
     assert project.options.answer == Answer("choice")
-    panel = window.header.settings
-    assert panel.isVisible()
-    panel.answer.text.setPlainText("yes\nno")
-    panel.hide()
+    screen.write("Text of the answer", "yes\nno")
     assert project.next_run().request.answer == Answer("choice", "yes\nno")
     screen.until(
         lambda: "yes" in str(project.prompt.messages)
     )  # the prompt describes the answer, not the tools
     assert "search" not in project.prompt.messages.messages[0].content
+    screen.choose("Answer", "Tool call")
+    panel.groups.open("shape")
     screen.choose("Shape of a call", "tool/args")
     assert (project.options.answer, project.options.shape) == (CALL, "tool-args")
+    window.header.panel.hide()
 
 
 @pytest.mark.slow
@@ -556,37 +668,30 @@ def test_the_value_of_a_schema_has_its_fields_and_its_sizes_in_both_notations(wi
 
 
 @pytest.mark.slow
-def test_the_text_of_an_answer_is_read_from_a_file_which_names_its_kind(strategy, tmp_path):
-    panel, _screen, said = strategy()
+def test_the_text_of_an_answer_is_read_from_a_file_which_names_its_kind(open_panel, tmp_path):
+    panel, _screen, said = open_panel()
     (tmp_path / "sums.gbnf").write_text('root ::= "a"\n')
-    panel.answer._read_file(tmp_path / "sums.gbnf")
+    panel.read_answer(tmp_path / "sums.gbnf")
     assert said == [{"answer": Answer("gbnf", 'root ::= "a"')}]
 
 
 @pytest.mark.slow
-def test_a_record_with_any_seed_is_shown_whole_in_the_top_bar(window):
+def test_a_record_with_any_seed_is_shown_whole_in_the_top_bar(window, qtbot):
     for seed in (10**20, 7, -5, 1234567890):
         window.header.show_options(options(sampling=Sampling(seed=seed)))
-        line = window.header.seed.lineEdit()
-        assert line.fontMetrics().horizontalAdvance(line.text()) <= line.width()
-    assert window.header.seed.value() == 1234567890
+        qtbot.waitUntil(lambda seed=seed: f"seed {seed} ·" in window.header.options_button.text())
 
 
 @pytest.mark.qt_log_ignore("This plugin does not support")
-def test_rare_sampling_settings_are_shown_by_a_button_or_where_they_have_an_effect(window, screen_of):
-    panel, screen = window.header.sampling, screen_of(window)
-    panel.show_options(options(sampling=Sampling(repeat_penalty=1.1)))
-    screen.press("Sampling")
-    field, window_field = panel.field_of("sampling.dry_multiplier"), panel.field_of("sampling.repeat_last_n")
-    assert not field.isVisible() and window_field.isEnabled()
-    panel.form.more_button.click()
-    assert field.isVisible() and not panel.field_of("sampling.dry_base").isEnabled()
-    panel.form.more_button.click()
+def test_rare_sampling_settings_are_folded_and_their_changes_are_beside_the_heading(window, screen_of):
+    panel, screen = window.header.panel, screen_of(window)
     panel.show_options(options(sampling=Sampling(dry_multiplier=0.8)))
-    assert (
-        field.isVisible() and panel.field_of("sampling.dry_base").isEnabled() and not window_field.isEnabled()
-    )
-    bias, chosen = panel.field_of("sampling.logit_bias"), []
+    screen.press("Options")
+    assert screen.find("More samplers").accessibleDescription() == "DRY 0.8"
+    panel.groups.open("sampling.top_k", "sampling.dry_base")
+    assert screen.can("DRY base") and not screen.can("Penalty window")
+    assert "It needs: Repeat penalty" in screen.find("Penalty window").toolTip()
+    bias, chosen = panel.groups.field("sampling.logit_bias"), []
     panel.optionsChosen.connect(chosen.append)
     bias.setPlainText("42")
     assert bias.property("refused") and "TOKEN=BIAS" in bias.toolTip() and not chosen
@@ -610,20 +715,22 @@ def test_an_answer_that_no_text_can_be_is_reported_at_run_and_beside_its_field(w
 @pytest.mark.slow
 def test_three_problems_are_beside_their_fields_and_at_run_and_vanish_with_their_causes(window, screen_of):
     project, screen = window.services.project, screen_of(window)
-    button, sampling = screen.find("Run", QPushButton), screen.find("Sampling")
+    button, opens = screen.find("Run", QPushButton), window.header.options_button
     usual = button.toolTip()
     project.set_options(**FAULTS)
     screen.until(lambda: all(words in button.accessibleDescription() for words in WORDS), "3 problem")
     assert all(words in button.toolTip() for words in WORDS)
-    assert WORDS[2] in sampling.toolTip() and sampling.property("refused")
-    assert all(words in screen.find("Strategy settings").toolTip() for words in WORDS[:2])
-    assert WORDS[1] in window.header.settings.answer.choice.toolTip()
+    assert all(words in opens.toolTip() for words in WORDS) and opens.property("refused")
+    screen.press("Options")
+    assert WORDS[1] in screen.find("Tool choice").toolTip(), "its group is open"
+    assert all(words in window.header.panel.problems.text() for words in WORDS)
+    window.header.panel.hide()
     screen.press("Run")
     screen.until(*WORDS)
     project.set_options(strategy="direct", free_text=False, tool_choice="required", stop=())
     screen.until(lambda: "problem" not in window.status.message.text())
     assert button.toolTip() == usual
-    assert not sampling.property("refused") and WORDS[2] not in sampling.toolTip()
+    assert not opens.property("refused") and WORDS[2] not in opens.toolTip()
     project.set_options(native="auto")
     native = screen.part("Notation")
     screen.until(lambda: any("native notation" in each.toolTip() for each in native.named("", QPushButton)))

@@ -159,18 +159,19 @@ def test_the_top_bar_and_the_panels_show_a_record_only_beside_its_run(qtbot, ope
     with qtbot.waitSignal(window.runs.ended):
         window.runs.show_record(record)
     assert window.record_bar.isVisible() and "Run uses the project’s" in window.record_bar.words.text()
-    assert header.strategy.currentData() == "loop" and not header.strategy.isEnabled()
+    assert header.options_button.words.startswith("Tool loop") and not header.panel.groups.isEnabled()
+    assert not header.notation.isEnabled() and header.options_button.isEnabled(), "its options can be seen"
     qtbot.waitUntil(lambda: tools.stack.currentWidget() is tools.recorded)  # the panels follow a little later
     assert tools.recorded.tree.selected() == Item("conjugate")
     assert window.panels.prompt.recorded.text.toPlainText().endswith(record[0].request.prompt)
     assert window.panels.prompt.system_edit.isReadOnly()
     window.navigator.show(PageId.GRAMMAR)
     assert not window.record_bar.isVisible() and tools.stack.currentIndex() == 0
-    assert header.strategy.currentData() == "direct"
+    assert header.options_button.words.startswith("Direct")
     window.navigator.show(PageId.PLAYGROUND)
     assert window.record_bar.isVisible()
     window.record_bar.findChild(QPushButton, "projectSettingsButton").click()
-    assert not window.record_bar.isVisible() and header.strategy.isEnabled()
+    assert not window.record_bar.isVisible() and header.panel.groups.isEnabled()
     assert window.picker.accessibleName() == f"Model: {window.picker._shown.name}"
     with qtbot.waitSignal(window.runs.ended):
         window.runs.show_record(record)

@@ -116,9 +116,9 @@ class User(RuleBasedStateMachine):
 
     @rule()
     def leave_the_record(self):
-        if not self.screen.named("Show project settings"):
+        if not self.screen.named("Return to the project"):
             return
-        self.screen.press("Show project settings")
+        self.screen.press("Return to the project")
 
     @rule(text=st.sampled_from(["Find llamas", "Find 5 papers", "日本 😀"]))
     def write_a_prompt(self, text):

@@ -162,7 +162,7 @@ def test_the_top_bar_is_one_line_whatever_the_models_name(window, qtbot):
     for size in ((1432, 820), (1280, 800), (1024, 700)):
         window.resize(*size)
         QApplication.processEvents()
-        qtbot.waitUntil(lambda: window.header.seed.y() == window.header.notation.y())
+        qtbot.waitUntil(lambda: window.header.options_button.y() == window.header.notation.y())
         assert window.width() == size[0]
 
 
@@ -239,7 +239,7 @@ def test_the_top_bar_is_restored_after_larger_text(window, qtbot):
 
     def sizes():
         QApplication.processEvents()
-        parts = (header, header.notation, header.run_button, header.settings_button, header.seed)
+        parts = (header, header.notation, header.run_button, header.options_button)
         return [part.size().toTuple() for part in parts]
 
     before, icon = sizes(), header.run_button.iconSize()

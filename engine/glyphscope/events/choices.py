@@ -150,9 +150,14 @@ FAILURE_CHOICES = (
 
 
 STOP_CHOICES = (
-    Choice("error", "Error", "At the first character that no valid call contains"),
-    Choice("unknown-tool", "Unknown tool", "At the name of a tool that does not exist"),
-    Choice("never", "Never", "The model writes until it ends by itself"),
+    Choice("error", "At the first error", "At the first character after which no valid call exists"),
+    Choice("unknown-tool", "At an unknown tool", "Only at the name of a tool that does not exist"),
+    Choice(
+        "never",
+        "Never",
+        "The model writes its whole answer, with verdicts and probabilities",
+        "no early stop",
+    ),
 )
 EVIDENCE_CHOICES = (
     Choice("all", "All", "The model’s own figures of every token"),

@@ -161,13 +161,13 @@ class LoopSettings(msgspec.Struct, frozen=True, kw_only=True):
         "Same call", "Maximum executions of an identical call", least=1, most=1000, unit="times",
     )] = 3  # fmt: skip
     max_invalid_turns: Annotated[int, Setting(
-        "No-progress turns", "Consecutive turns without progress before the run stops", least=1, most=1000,
+        "Turns without progress", "Consecutive turns without progress before the run stops", least=1, most=1000,
     )] = 3  # fmt: skip
     fix_empty_final: Annotated[bool, Setting(
         "Retry an empty answer", "Once, with a request for an answer in text",
     )] = True  # fmt: skip
     fix_empty_final_disable_tools: Annotated[bool, Setting(
-        "… without tools", "Offer no tools in that retry",
+        "Retry without tools", "Offer no tools when an empty answer is retried",
     )] = True  # fmt: skip
     allow: tuple[str, ...] | None = None
     deny: tuple[str, ...] = ()
@@ -333,7 +333,7 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
         "Strategy", "How the prompt becomes a call", choices=STRATEGY_CHOICES,
     )] = "direct"  # fmt: skip
     stop_on: Annotated[StopOn, Setting(
-        "Stop on", "When a run stops early", choices=STOP_CHOICES,
+        "Early stop", "When a run stops before the model ends its answer", choices=STOP_CHOICES,
     )] = "error"  # fmt: skip
     sampling: Sampling = Sampling()
     max_tokens: Annotated[int, Setting(

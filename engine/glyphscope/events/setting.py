@@ -190,7 +190,9 @@ def _settings(settings: type[msgspec.Struct]) -> Iterator[tuple[str, Field]]:
         if setting is not None:
             if meta := next((note for note in notes if isinstance(note, Meta)), None):
                 setting = msgspec.structs.replace(setting, least=meta.ge, most=meta.le)
-            default = field.default if field.default is not NODEFAULT else None
+            default = None if field.default is NODEFAULT else field.default
+            if field.default_factory is not NODEFAULT:
+                default = field.default_factory()
             yield field.name, Field(field.name, _given_kind(kind), default, setting)
 
 

@@ -315,7 +315,7 @@ _UNEXPLAINED: dict[Unexplained, str] = {
     "early": "no tool is known yet, so no schema blocks it: the notation does, or the list of tools",
     "order": (
         "no keyword blocks it: the run enforces the schema's order of keys; the order any "
-        "(--order any, or Order of arguments in the strategy settings) allows it here"
+        "(--order any, or Order of arguments in the options) allows it here"
     ),
     "duplicate": "no keyword blocks it: the argument is already present, and a key may appear only once",
     "limit": "finding the keyword that blocks it takes too long",

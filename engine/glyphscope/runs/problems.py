@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TypeAlias
 
+from msgspec.structs import replace as with_fields
+
 from glyphscope.base.errors import GlyphscopeError, GrammarError, PromptError, RegistryError, RequestProblem
 from glyphscope.base.shorten import listed, shorten
 from glyphscope.events import TOOL_CHOICES, ModelInfo, RunRequest, TemplateForm, wrong_values
@@ -286,6 +288,13 @@ def _endpoint_problems(request: RunRequest, *, local: bool) -> Problems:
             "An endpoint's own calls are constrained by the tools' schemas; a custom grammar cannot be used.",
             "Leave the grammar out, or use the notation json.",
         )
+
+
+def native_obstacle(request: RunRequest, info: ModelInfo) -> GlyphscopeError | None:
+    """Why the model has no native notation: its chat template, or the one of the request, has no place for tools."""
+    if info.kind == "remote" or tool_calls_of(request, info):
+        return None
+    return _no_form(with_fields(request, native="auto"), info).error
 
 
 def _no_form(request: RunRequest, info: ModelInfo) -> RequestProblem:

@@ -448,8 +448,8 @@ class ComparePresenter(Page):
     def header(self) -> frozenset[HeaderPart]:
         """Columns have separate settings; the A/B and the seeds have fields for temperature and seeds."""
         if self.tabs.shown is not self.view:
-            return frozenset(HeaderPart) - {HeaderPart.SEED, HeaderPart.RUN}
-        return frozenset({HeaderPart.MODEL, HeaderPart.SEED, HeaderPart.SAMPLING})
+            return frozenset(HeaderPart) - {HeaderPart.RUN}
+        return frozenset({HeaderPart.MODEL, HeaderPart.OPTIONS})
 
     def run(self) -> None:
         """Run the shown tab: all columns, both prompts on their seeds, or one setting on its seeds."""

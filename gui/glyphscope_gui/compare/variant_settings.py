@@ -5,25 +5,34 @@ playground's until they are changed.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QComboBox, QSizePolicy, QWidget
 
 from glyphscope.evals.running.requests import changed_request
-from glyphscope.events import Field, RunRequest, pairs_line, read_pairs_line, settings_of
+from glyphscope.events import (
+    Field,
+    RunRequest,
+    Sampling,
+    is_needed,
+    pairs_line,
+    read_pairs_line,
+    settings_of,
+)
 from glyphscope_gui.compare.variants import PICKED, Variant, changes_of, value_of
+from glyphscope_gui.run_settings.groups import SettingGroups, heading
+from glyphscope_gui.run_settings.options import FEW, SAMPLERS, SAMPLING, Group
 from glyphscope_gui.run_settings.popup import SettingsPopup
-from glyphscope_gui.run_settings.sampling_settings import SamplingForm, sampling_fields
 from glyphscope_gui.shared.fields import choice_box
 from glyphscope_gui.shared.labels import PlainLabel, push_button
 from glyphscope_gui.shared.language import in_language, tr
-from glyphscope_gui.shared.layouts import grid_layout, hbox
+from glyphscope_gui.shared.layouts import grid_layout
 from glyphscope_gui.shared.run_words import Choices, model_name, typed_answer
 from glyphscope_gui.shared.settings_grid import (
     ChoiceSetting,
     FormRow,
     LinesSetting,
-    SettingsGrid,
     TextSetting,
     reset_of,
     setting_row,
@@ -104,6 +113,37 @@ class VariantPicker(QWidget):
             self.chosen.emit(variant)
 
 
+_PROMPTS = {
+    "template_vars": FormRow(
+        tr("Template variables"),
+        lambda: TextSetting(read_pairs_line, pairs_line, tr("NAME=VALUE; NAME=VALUE")),
+        tr("Variables of the chat template; the Template page lists them"),
+    ),
+    "answer": FormRow(
+        tr("Answer"),
+        lambda: LinesSetting(typed_answer, lambda answer: answer.description),
+        tr("call, or another answer: choice:yes|no, regex:PATTERN, schema:{…}, gbnf:…, lark:…"),
+    ),
+    "system_prompt": FormRow(
+        tr("System prompt"),
+        lambda: LinesSetting(str, str, tr("none")),
+        tr("Plain text, sent before the instructions for calls"),
+    ),
+    "prompt": FormRow(tr("Prompt"), lambda: LinesSetting(str, str), tr("The user’s message of this column")),
+}
+_MODEL = tr(
+    "A model used or found on this computer. To use a file from another folder, open it at the top first."
+)
+
+
+def _groups() -> tuple[Group, ...]:
+    first = Group("", ("model", "temperature", "seed", "max_tokens", "prompt"))
+    samplers = tuple(name for name in settings_of(Sampling) if name not in (*first.names, *FEW))
+    thinking = ("thinking", "reasoning_effort", "template_vars", "control_texts", "system_prompt", "answer", "stop")
+    others = Group(tr("Prompt and answer"), thinking)
+    return first, Group(SAMPLING, FEW), Group(SAMPLERS, samplers), others
+
+
 class VariantSettings(SettingsPopup):
     """A popup. `changed` carries the name and value of a setting that the user changed."""
 
@@ -113,61 +153,51 @@ class VariantSettings(SettingsPopup):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__("compareSettings", tr("Settings of a column"), parent)
+        self._variant: Variant = {}
+        self._models: Sequence[str] = ()
         self.title = PlainLabel(self, role="title")
         self.reset_button = push_button(
             tr("Use the playground’s settings"), self, name="compareResetButton", role="link"
         )
-        self._lay_out()
+        fields = {**settings_of(Sampling), **settings_of(RunRequest)}
+        rows = _PROMPTS | {"model": FormRow(tr("Model"), lambda: ChoiceSetting(()), _MODEL)}
+        groups = _groups()
+        for name in (name for group in groups for name in group.names):
+            if name not in rows:
+                rows[name] = setting_row(fields[name])
+        self.groups = SettingGroups(groups, rows, parent=self)
+        self.groups.made.connect(self._begin)
+        self.groups.resized.connect(self._fit)
+        self.column.setSpacing(10)
+        self.head.addWidget(heading(self.groups, self.reset_button))
+        self.column.addWidget(self.title)
+        self.column.addWidget(self.groups)
+        self.column.addStretch(1)
 
     def show_variant(self, title: str, variant: Variant, base: RunRequest, models: Sequence[str]) -> None:
         """Show the settings of the column as they would be sent, without a signal."""
         self.title.setText(title)
+        self._variant, self._options, self._models = variant, base, models
         self.reset_button.setEnabled(bool(changes_of(variant)))
-        self.model.clear()
-        for name in dict.fromkeys((value_of(variant, "model", base), base.model, *models)):
-            self.model.addItem(" ".join(model_name(name)).strip(), name)
-        for name, field in self.fields.items():
-            if reset_of(field):
-                field.set_usual(value_of({}, name, base))
-            field.show_value(value_of(variant, name, base))
-        self.form.show_used(changed_request(base, variant).sampling)
+        self.groups.show_names(self.groups.names)
+        for name in self.groups.fields:
+            self._show_field(name)
 
-    def _lay_out(self) -> None:
-        self.model = ChoiceSetting((), self)
-        tip = tr(
-            "A model used or found on this computer. To use a file from another folder, open it at the top first."
-        )
-        rows = {"model": FormRow(tr("Model"), self.model, tip), **sampling_fields("temperature", "seed")}
-        prompts = {
-            "thinking": setting_row(settings_of(RunRequest)["thinking"]),
-            "reasoning_effort": setting_row(settings_of(RunRequest)["reasoning_effort"]),
-            "template_vars": FormRow(
-                tr("Template variables"),
-                TextSetting(read_pairs_line, pairs_line, tr("NAME=VALUE; NAME=VALUE")),
-                tr("Variables of the chat template; the Template page lists them"),
-            ),
-            "control_texts": setting_row(settings_of(RunRequest)["control_texts"]),
-            "answer": FormRow(
-                tr("Answer"),
-                LinesSetting(typed_answer, lambda answer: answer.description),
-                tr("call, or another answer: choice:yes|no, regex:PATTERN, schema:{…}, gbnf:…, lark:…"),
-            ),
-            "system_prompt": FormRow(
-                tr("System prompt"),
-                LinesSetting(str, str, tr("none")),
-                tr("Plain text, sent before the instructions for calls"),
-            ),
-            "prompt": FormRow(tr("Prompt"), LinesSetting(str, str), tr("The user’s message of this column")),
-        }
-        self.fields = {name: row.field for name, row in {**rows, **prompts}.items()}
-        for name, field in self.fields.items():
-            field.setObjectName(f"compareSetting_{name}")
-            field.edited.connect(lambda value, name=name: self.changed.emit(name, value))
-        self.form, grid = SamplingForm(rows), SettingsGrid(2)
-        for title, field, tip in prompts.values():
-            grid.add(title, field, tip, wide=isinstance(field, LinesSetting))
-        self.column.setSpacing(10)
-        self.column.addLayout(hbox((self.title, 1), self.reset_button))
-        self.column.addWidget(self.form)
-        self.column.addWidget(grid)
-        self.column.addStretch(1)
+    def _begin(self, name: str) -> None:
+        field: Any = self.groups.fields[name]
+        field.setObjectName(f"compareSetting_{name}")
+        field.edited.connect(lambda value: self.changed.emit(name, value))
+        self._show_field(name)
+
+    def _show_field(self, name: str) -> None:
+        variant, base, field = self._variant, self._options, self.groups.fields[name]
+        shown: Any = field
+        if name == "model":
+            shown.clear()
+            for model in dict.fromkeys((value_of(variant, "model", base), base.model, *self._models)):
+                shown.addItem(" ".join(model_name(model)).strip(), model)
+        if reset_of(field):
+            shown.set_usual(value_of({}, name, base))
+        shown.show_value(value_of(variant, name, base))
+        if (setting := settings_of(Sampling).get(name)) is not None:
+            field.setEnabled(is_needed(changed_request(base, variant).sampling, setting))

@@ -150,11 +150,12 @@ def tour_cards(state: RunState, call: CallReady | None) -> list[TourCard]:
             f"{glyph}\n{json}",
         ),
         TourCard(
-            "shapePicker",
-            tr("The shape of a call"),
+            "optionsButton",
+            tr("Options, such as the shape of a call"),
             tr(
-                "The shape decides where the tool's name and the arguments are. Flat puts them side by side; the other "
-                "shapes nest the arguments in a separate object:"
+                "The button names the options that differ from their defaults, and opens all. One is the shape: "
+                "where the tool's name and the arguments are. Flat puts them side by side; the other shapes nest the "
+                "arguments in a separate object:"
             ),
             "\n".join(_written(call, "glyph", shape) for shape in shapes),
         ),

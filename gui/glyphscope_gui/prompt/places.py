@@ -79,7 +79,7 @@ _ABOVE = tr("Select a row below to edit it.")
 _WHY = {
     "template": tr("Written by the model’s chat template."),
     "history": tr("An earlier message: edit it under Messages."),
-    "rules": tr("A rule of the router: edit it in the strategy settings."),
+    "rules": tr("A rule of the router: edit it in the options."),
     BEGUN: tr("The beginning of the answer in this notation."),
 }
 _REMOVED = tr("This tool is no longer in the project.")

@@ -148,7 +148,8 @@ def _rows(store: SettingsStore, *names: str) -> tuple[SettingRow, ...]:
     """The rows of these settings."""
     rows = []
     for name in names:
-        title, field, tip = setting_row(settings_of(Settings)[name])
+        title, make, tip = setting_row(settings_of(Settings)[name])
+        field = make()
         if isinstance(field, FlagSetting):  # the title is beside it
             field.setText(tr("On"))
         rows.append(_followed(store, name, title, field, f"{tip}." if tip else ""))

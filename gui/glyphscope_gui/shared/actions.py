@@ -26,6 +26,12 @@ class Actions:
             "Ctrl+Shift+Return",
             tip=tr("Decode one step (starts the run if needed)"),
         )
+        self.options = self._action(
+            "options",
+            tr("&Options…"),
+            "Ctrl+Shift+U",
+            tip=tr("Strategy, sampling, limits, and more"),
+        )
         self.continue_aborted = self._action(
             "continue_aborted",
             tr("&Continue aborted run"),

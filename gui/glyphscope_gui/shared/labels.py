@@ -194,11 +194,17 @@ AROUND = 10
 
 
 class ElidedLink(FollowsSize, QPushButton):
-    """A link that is elided to fit; `words` is the full text, the button's text the shown part."""
+    """A link that is elided to fit; `words` is the full text, the button's text the shown part with the `tail`.
 
-    def __init__(self, parent: QWidget | None = None) -> None:
+    `around` are the pixels beside its text. With another `role`, it has the look of that button.
+    """
+
+    def __init__(
+        self, parent: QWidget | None = None, *, role: str = "link", around: int = AROUND, tail: str = ""
+    ) -> None:
         super().__init__(parent)
-        self.setProperty("role", "link")
+        self._around, self._tail = around, tail
+        self.setProperty("role", role)
         self.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
         self.setMinimumWidth(40)
         self.words = ""
@@ -212,11 +218,14 @@ class ElidedLink(FollowsSize, QPushButton):
 
     def sizeHint(self) -> QSize:
         hint = super().sizeHint()
-        return QSize(self.fontMetrics().horizontalAdvance(self.words) + AROUND, hint.height())
+        return QSize(
+            self.fontMetrics().horizontalAdvance(self.words + self._tail) + self._around, hint.height()
+        )
 
     def _fit(self) -> None:
-        room = max(self.width() - AROUND + 2, 0)
-        self.setText(self.fontMetrics().elidedText(self.words, Qt.TextElideMode.ElideRight, room))
+        letters = self.fontMetrics()
+        room = max(self.width() - self._around + 2 - letters.horizontalAdvance(self._tail), 0)
+        self.setText(letters.elidedText(self.words, Qt.TextElideMode.ElideRight, room) + self._tail)
 
 
 class LessonLabel(QLabel):

@@ -33,11 +33,8 @@ class HeaderPart(StrEnum):
 
     MODEL = "model"
     CALL = "call"
-    """Notation, shape and constraint."""
-    STRATEGY = "strategy"
-    SEED = "seed"
-    """Seed and temperature."""
-    SAMPLING = "sampling"
+    """Notation and constraint."""
+    OPTIONS = "options"
     RUN = "run"
     """Step, Stop and Run."""
 

@@ -14,24 +14,27 @@ from typing import Any, NamedTuple, TypeAlias
 import msgspec
 from msgspec import UNSET
 from PySide6.QtCore import QEvent, QSize, Qt, Signal
+from PySide6.QtGui import QAction
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
     QDoubleSpinBox,
-    QHBoxLayout,
     QLabel,
+    QMenu,
+    QPushButton,
     QSizePolicy,
     QSpinBox,
     QWidget,
 )
 
 from glyphscope.base.figures import percent
-from glyphscope.events import Choice, Field, settings_of, wrong_value
+from glyphscope.base.shorten import shorten
+from glyphscope.events import Choice, Field, pairs_line, settings_of, wrong_value
 from glyphscope.runs.sampling import text_lines, typed_texts
 from glyphscope_gui.shared.icon_button import IconButton
 from glyphscope_gui.shared.labels import PlainLabel, named, set_role
 from glyphscope_gui.shared.language import in_language, tr
-from glyphscope_gui.shared.layouts import LeavesWheel, Part, grid_layout, hbox
+from glyphscope_gui.shared.layouts import LeavesWheel, Part, grid_layout, hbox, holder
 from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.shared.text_edits import GrowingEdit, LineEdit
 from glyphscope_gui.theme.mixin import WidgetMixin
@@ -48,11 +51,25 @@ _FIRST_LINE = 7
 
 
 class FormRow(NamedTuple):
-    """`field` is one of this module's."""
+    """`make` makes the field, one of this module's."""
 
     title: str
-    field: Any
+    make: Callable[[], Any]
     tip: str
+
+
+class _Row(NamedTuple):
+    """The widgets of one row, in `columns` columns of the form: `beside` is absent for a check box and for a `note`."""
+
+    field: QWidget
+    first: QWidget
+    beside: QWidget | None = None
+    columns: int = 1
+    note: QLabel | None = None
+
+    @property
+    def has_words(self) -> bool:
+        return self.note is None or bool(self.note.text())
 
 
 class SettingsGrid(QWidget):
@@ -62,6 +79,7 @@ class SettingsGrid(QWidget):
         super().__init__(parent)
         self._columns = columns
         self._cells = 0
+        self._rows: list[_Row] = []
         self._grid = grid_layout(self, spacing=(0, 6))  # a reset button is in the gap between label and field
         for column in range(columns):
             self._grid.setColumnStretch(column * 2 + 1, 1)
@@ -70,9 +88,6 @@ class SettingsGrid(QWidget):
 
     def add(self, words: str, field: QWidget, tip: str = "", *, wide: bool = False) -> None:
         """Add a labelled field; a `wide` field gets a whole row."""
-        if wide and self._cells % self._columns:
-            self._cells += self._columns - self._cells % self._columns
-        line, column = divmod(self._cells, self._columns)
         label = PlainLabel(words, self, role="muted")
         label.setBuddy(field)
         field.setAccessibleName(words)
@@ -83,35 +98,70 @@ class SettingsGrid(QWidget):
         if isinstance(field, GrowingEdit):
             place = Qt.AlignmentFlag.AlignTop
             label.setContentsMargins(0, _FIRST_LINE, 0, 0)
-        self._grid.addLayout(self._cell((label, 1, place), reset_of(field), column), line, column * 2)
-        self._grid.addWidget(field, line, column * 2 + 1, 1, self._columns * 2 - 1 if wide else 1)
-        self._cells += self._columns if wide else 1
+        self._add(field, (label, 1, place), reset_of(field), field, self._columns if wide else 1)
 
     def add_note(self, note: QLabel) -> QLabel:
-        """Add words beside the previous field."""
-        line, column = divmod(self._cells, self._columns)
+        """Add a label for words beside the previous field, if there are any."""
         note.setProperty("role", "hint")
-        self._grid.addLayout(self._cell((note, 1), (), column), line, column * 2, 1, 2)
-        self._cells += 1
+        self._add(self._rows[-1].field, (note, 1), (), note=note)
         return note
 
     def add_setting(self, setting: Field, field: QWidget) -> None:
         """Add the field of a setting with its title and hint."""
+        self.add_field(in_language(setting.setting.title), field, setting_tip(setting))
+
+    def add_field(self, words: str, field: QWidget, tip: str) -> None:
+        """Add a field: a check box has its title beside it, and a text gets a whole row."""
         if isinstance(field, QCheckBox):
-            self.add_check(field, setting_tip(setting))
+            self.add_check(field, tip)
         else:
-            self.add(in_language(setting.setting.title), field, setting_tip(setting))
+            self.add(words, field, tip, wide=isinstance(field, LinesSetting | TextSetting | ChecksSetting))
 
     def add_check(self, field: QCheckBox, tip: str = "") -> None:
         """Add a check box with its words beside it."""
-        line, column = divmod(self._cells, self._columns)
         named(field, tip=tip, description=tip)
-        self._grid.addLayout(self._cell((field, 1), reset_of(field), column), line, column * 2, 1, 2)
-        self._cells += 1
+        self._add(field, (field, 1), reset_of(field))
 
-    def _cell(self, part: Part, reset: tuple[QWidget, ...], column: int) -> QHBoxLayout:
-        """A part with its reset button, or a gap of nearly its width."""
-        return hbox(part, *reset, spacing=0, margins=(_GAP * bool(column), 0, 0 if reset else _GAP, 0))
+    def show_only(self, fields: Sequence[QWidget]) -> None:
+        """Place the rows of these fields, in this order, with the notes that have words, and hide the others."""
+        while self._grid.count():
+            self._grid.takeAt(0)
+        self._cells = 0
+        for row in self._rows:
+            for widget in filter(None, (row.first, row.beside)):
+                widget.setVisible(row.field in fields and row.has_words)
+        for field in fields:
+            for row in self._rows:
+                if row.field is field and row.has_words:
+                    self._place(row)
+
+    def _add(
+        self,
+        field: QWidget,
+        part: Part,
+        reset: tuple[QWidget, ...],
+        beside: QWidget | None = None,
+        columns: int = 1,
+        note: QLabel | None = None,
+    ) -> None:
+        row = _Row(field, holder(hbox(part, *reset, spacing=0), self), beside, columns, note)
+        self._rows.append(row)
+        self._place(row)
+
+    def _place(self, row: _Row) -> None:
+        if row.columns > 1 and self._cells % self._columns:
+            self._cells += self._columns - self._cells % self._columns
+        line, column = divmod(self._cells, self._columns)
+        layout = row.first.layout()
+        assert layout is not None
+        # a reset button, or a gap of nearly its width
+        layout.setContentsMargins(_GAP * bool(column), 0, 0 if layout.count() > 1 else _GAP, 0)
+        if row.beside is None:
+            self._grid.addWidget(row.first, line, column * 2, 1, 2)
+        else:
+            self._grid.addWidget(row.first, line, column * 2)
+            self._grid.addWidget(row.beside, line, column * 2 + 1, 1, row.columns * 2 - 1)
+        self._cells += row.columns
 
 
 class StructForm(QWidget):
@@ -238,7 +288,7 @@ class _OfSetting(WidgetMixin):
     def _show_reset(self) -> None:
         if self.reset is not None and self._setting is not None:
             needed = self._value != self._usual and self.isEnabled()
-            self.reset.show_usual(_words_of(self._setting, self._usual), needed=needed)
+            self.reset.show_usual(shown_words(self._setting, self._usual), needed=needed)
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
@@ -351,7 +401,38 @@ class FlagSetting(_OfSetting, QCheckBox):
         self.setChecked(value is True)
 
 
-class TextSetting(LineEdit):
+class ChecksSetting(_OfSetting, QPushButton):
+    """Some of several names, in the menu of a button; `choices` are the name and hint of each. Chosen names keep their
+    order, and a new one is the last.
+    """
+
+    edited = Signal(object)
+
+    def __init__(self, choices: Iterable[tuple[str, str]]) -> None:
+        super().__init__()
+        menu = QMenu(self, toolTipsVisible=True)
+        self.setMenu(menu)
+        self.setProperty("role", "field")
+        for name, about in choices:
+            action = QAction(name, menu, checkable=True, toolTip=about)
+            action.triggered.connect(self._changed)
+            menu.addAction(action)
+
+    def show_value(self, value: Any) -> None:
+        self._shows(value)
+        for action in self.menu().actions():
+            action.setChecked(action.text() in value)
+        self.setText(shorten(", ".join(value), 60) or tr("None"))
+
+    def _changed(self) -> None:
+        chosen = [action.text() for action in self.menu().actions() if action.isChecked()]
+        kept = [name for name in self._value if name in chosen]
+        value = (*kept, *(name for name in chosen if name not in kept))
+        self.show_value(value)
+        self.edited.emit(value)
+
+
+class TextSetting(_OfSetting, LineEdit):
     """A line with a value: `edited` when editing ends; while invalid it is marked, with the reason as its hint."""
 
     edited = Signal(object)
@@ -364,6 +445,7 @@ class TextSetting(LineEdit):
         self.editingFinished.connect(self._finished)
 
     def show_value(self, value: Any) -> None:
+        self._shows(value)
         self._shown = self._write(value)
         if not self.hasFocus() or not self.property("refused"):
             self.setText(self._shown)
@@ -381,6 +463,7 @@ class TextSetting(LineEdit):
             return
         mark_refused(self, "")
         self._shown = self.text()
+        self._shows(value)
         self.edited.emit(value)
 
 
@@ -471,8 +554,8 @@ def _unit(setting: Field) -> str:
     return f" {in_language(setting.setting.unit)}" if setting.setting.unit else ""
 
 
-def _words_of(setting: Field, value: Any) -> str:
-    """A value in the words of its field."""
+def shown_words(setting: Field, value: Any) -> str:
+    """A value of a setting in the words of its field: `512`, `no limit`, `30%`."""
     stated = setting.setting
     for choice in stated.choices:
         if choice.value == value:
@@ -483,6 +566,8 @@ def _words_of(setting: Field, value: Any) -> str:
         return in_language(stated.special_words)
     if setting.is_list:
         return " ".join(text_lines(value)) or tr("none")
+    if setting.is_mapping:
+        return pairs_line(value) or tr("none")
     if setting.is_share:
         return percent(value, 0)
     return f"{value:,}{_unit(setting)}" if isinstance(value, int | float) else str(value)
@@ -495,7 +580,7 @@ def reset_of(field: QWidget) -> tuple[QWidget, ...]:
 
 def setting_row(setting: Field) -> FormRow:
     """The row of a form for a setting."""
-    return FormRow(in_language(setting.setting.title), setting_field(setting), setting_tip(setting))
+    return FormRow(in_language(setting.setting.title), partial(setting_field, setting), setting_tip(setting))
 
 
 def setting_tip(setting: Field) -> str:

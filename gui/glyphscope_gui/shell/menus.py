@@ -40,6 +40,8 @@ def fill_menus(
     run = named(bar.addMenu(tr("&Run")), MenuId.RUN)
     run.addActions([actions.run, actions.step, actions.stop])
     run.addSeparator()
+    run.addAction(actions.options)
+    run.addSeparator()
     run.addActions([actions.continue_aborted, actions.replay])
     run.addSeparator()
     run.addActions(list(of_pages[MenuId.RUN]))

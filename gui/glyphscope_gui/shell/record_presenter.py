@@ -45,8 +45,12 @@ class RecordBar(FollowsSize, QFrame):
                 "approval rules do not change. Edit › Undo restores the project’s settings."
             )
         )
-        self.back_button = push_button(tr("Show project settings"), self, name="projectSettingsButton")
-        self.back_button.setToolTip(tr("Show the tools, prompt and settings of the project again"))
+        self.back_button = push_button(tr("Return to the project"), self, name="projectSettingsButton")
+        self.back_button.setToolTip(
+            tr(
+                "Show the tools, the prompt and the options of the project again; the run stays in the history"
+            )
+        )
         for button in (self.use_button, self.back_button):
             button.setProperty("role", "link")
         self._links = links = QBoxLayout(QBoxLayout.Direction.LeftToRight)

@@ -97,6 +97,7 @@ class WindowPresenter(QObject):
             (actions.run, self._run),
             (actions.step, self._step),
             (actions.stop, self._runs.stop),
+            (actions.options, self._header.open_options),
             (actions.new, self._new_project),
             (actions.open, dialogs.open),
             (actions.save, dialogs.save),
@@ -157,7 +158,7 @@ class WindowPresenter(QObject):
 
     def _show_outcome(self, _ended: object) -> None:
         self._status.set_note("")
-        self._header.sampling.show_run(self._runs.state)
+        self._header.panel.show_run(self._runs.state)
         self._show_figures()
 
     def _show_not_started(self, result: NotStarted) -> None:
@@ -255,6 +256,7 @@ class WindowPresenter(QObject):
         possible = {
             actions.run: free and page.can_run,
             actions.step: free and HeaderPart.RUN in page.header,
+            actions.options: HeaderPart.OPTIONS in page.header,
             actions.stop: phase not in (Phase.IDLE, Phase.STOPPING),
         }
         for action in sorted(possible, key=lambda each: not possible[each]):  # so that the focus can move on
