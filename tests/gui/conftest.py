@@ -8,13 +8,15 @@ from importlib import import_module
 
 import msgspec
 import pytest
-from PySide6.QtCore import QObject, QTimer
+from PySide6.QtCore import QObject, Qt, QTimer
 from PySide6.QtWidgets import QApplication, QDialog, QProgressDialog, QSplitter
 
 from fake_context import fake_context, scripted
+from glyphscope.events import RunRequest
 from glyphscope.store import places
 from glyphscope_gui.context import Page
 from glyphscope_gui.project import first_project
+from glyphscope_gui.run_settings import OPTIONS, OptionsPanel
 from glyphscope_gui.services import make_services
 from glyphscope_gui.shared import PageId
 from glyphscope_gui.shell.main_window import MainWindow
@@ -172,6 +174,25 @@ def open_page(qapp, qtbot):
             widget.deleteLater()
         context.close()
     qtbot.wait(1)
+
+
+@pytest.fixture
+def open_panel(qtbot, screen_of):
+    """Show the panel as a window, with these options and all groups open; return it, its screen, and all that a user
+    chose in it.
+    """
+
+    def build(**changes):
+        panel, said = OptionsPanel(), []
+        qtbot.addWidget(panel)
+        panel.setWindowFlags(Qt.WindowType.Window)
+        panel.optionsChosen.connect(said.append)
+        panel.show_options(RunRequest(**{"prompt": "", "registry": {}, **changes}))
+        panel.show()
+        panel.groups.open(*OPTIONS)
+        return panel, screen_of(panel), said
+
+    return build
 
 
 @pytest.fixture

@@ -9,7 +9,6 @@ from typing import get_args
 import msgspec
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QPushButton
 
 from bad_answers import BAD_ANSWERS
@@ -36,16 +35,7 @@ from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import run_state
 from glyphscope.runs.strategies import compose, router_preset, run
-from glyphscope_gui.run_settings import (
-    FIRST,
-    OPTIONS,
-    OptionsPanel,
-    approvals_text,
-    lists_text,
-    option_words,
-    read_approvals,
-    read_lists,
-)
+from glyphscope_gui.run_settings import approvals_text, lists_text, read_approvals, read_lists
 from glyphscope_gui.runs import ShownStage, StreamView
 from glyphscope_gui.runs.alternatives_table import FINAL, TEXT, AlternativesModel
 from glyphscope_gui.shared.page_ids import HeaderPart, PageId
@@ -58,25 +48,6 @@ QUIET = pytest.mark.qt_log_ignore("does not support (raise|grabbing)", extend=Tr
 
 def options(**changes):
     return RunRequest(**{"prompt": "", "registry": {}, **changes})
-
-
-@pytest.fixture
-def open_panel(qtbot, screen_of):
-    """Show the panel as a window, with these options and all groups open; return it, its screen, and all that a user
-    chose in it.
-    """
-
-    def build(**changes):
-        panel, said = OptionsPanel(), []
-        qtbot.addWidget(panel)
-        panel.setWindowFlags(Qt.WindowType.Window)
-        panel.optionsChosen.connect(said.append)
-        panel.show_options(options(**changes))
-        panel.show()
-        panel.groups.open(*OPTIONS)
-        return panel, screen_of(panel), said
-
-    return build
 
 
 # -- strategies ----------------------------------------------------------------------------------------------------
@@ -509,119 +480,6 @@ def test_the_panel_the_top_bar_and_the_project_agree(window, screen_of, qtbot):
     screen.until(
         lambda: all(each.width() >= each.sizeHint().width() - 1 for each in buttons)
     )  # none is cut off
-
-
-def words_of(**changes):
-    return " · ".join(option_words(options(**{"order": "any", **changes})))
-
-
-def test_the_button_of_the_options_says_what_differs_from_the_defaults():
-    assert words_of() == "Direct · seed 1 · temp 0"
-    loop = LoopSettings(max_turns=3, parallel_tool_calls=True, fix_empty_final=False, allow=("search",))
-    assert words_of(strategy="loop", loop=loop, stop_on="never", max_tokens=99, template_vars={"x": 1}) == (
-        "Tool loop · seed 1 · temp 0 · at most 99 tokens · no early stop · turns 3 · parallel calls · "
-        "no retry an empty answer · only these · template variables x=1"
-    )
-    assert words_of(loop=loop) == words_of(), "the settings of another strategy have no effect"
-    assert words_of(sampling=WARM, answer=Answer("choice", "a\nb"), order="schema", stop=("\n",)) == (
-        "Direct · seed 3 · temp 0.8 · choice a|b · top-k 7 · top-p 0.9 · min-p 0.1 · repeat penalty 1.1 · "
-        "the schema’s order · stop at \\n"
-    )
-    assert words_of(constraint="gbnf", order="schema") == words_of(), "it is the default there"
-
-
-def test_every_setting_of_a_request_is_an_option_of_the_panel(open_panel):
-    panel, screen, _said = open_panel(strategy="loop")
-    assert len(panel.groups.names) == len(OPTIONS) > 50
-    for title in ("Early stop", "Evidence", "Alternatives per token", "Free text"):
-        assert screen.find(title).toolTip(), title
-
-
-@pytest.mark.parametrize("strategy", STRATEGIES)
-def test_at_first_only_the_options_that_matter_for_the_strategy_are_shown(qtbot, screen_of, strategy):
-    panel = OptionsPanel()
-    qtbot.addWidget(panel)
-    panel.setWindowFlags(Qt.WindowType.Window)
-    panel.show_options(options(strategy=strategy))
-    panel.show()
-    shown = [name for name, field in panel.groups.fields.items() if field.isVisible()]
-    assert len(shown) <= (13 if strategy == "route-execute" else 10), shown
-    assert shown[:2] == list(FIRST[:2])
-    assert not screen_of(panel).named("Total tokens"), "limits are folded"
-    assert len(panel.groups.fields) == len(shown), "fields are made when they are first shown"
-
-
-def test_words_find_every_option_of_any_strategy_and_none_is_said(open_panel):
-    panel, screen, said = open_panel()
-    screen.write("Find a setting", "pass turns")
-    assert "No setting has these words." in screen
-    screen.write("Find a setting", "turns")
-    assert {name for name, field in panel.groups.fields.items() if field.isVisible()} == {
-        "loop.max_turns", "loop.max_invalid_turns", "loop.max_total_tokens",
-    }  # fmt: skip
-    screen.write("Turns", 3)
-    assert said == [{"loop": LoopSettings(max_turns=3)}]
-    screen.write("Find a setting", "")
-    assert not screen.named("Turns")
-
-
-def test_all_options_can_be_reset_at_once_and_restored(open_panel):
-    changes = {
-        "strategy": "loop",
-        "sampling": WARM,
-        "approvals": (ApprovalRule(action="allow"),),
-        "stop_on": "never",
-    }
-    panel, screen, said = open_panel(**changes, constraint="gbnf", order="schema")
-    screen.press("Reset all")
-    before, reset = options(**changes, constraint="gbnf", order="schema"), said.pop()
-    assert msgspec.structs.replace(before, **reset) == options(constraint="gbnf", order="schema")
-    screen.press("Undo the reset")
-    assert msgspec.structs.replace(options(constraint="gbnf"), **said.pop()) == before
-    panel.show_options(options(order="any"))
-    panel.show_below(panel)
-    assert not screen.can("Reset all")
-
-
-def test_each_option_that_differs_has_its_reset(open_panel):
-    panel, screen, said = open_panel(strategy="loop", loop=LOOP, approvals=(ApprovalRule(action="allow"),))
-    for words, changes in (
-        ("Reset “Turns” to 8", {"loop": msgspec.structs.replace(LOOP, max_turns=8)}),
-        ("Reset “Approval rules” to every call needs approval", {"approvals": ()}),
-        ("Reset “Strategy” to Direct", {"strategy": "direct"}),
-    ):
-        screen.press(words)
-        assert said[-1] == said[-1] | changes or said[-1].keys() == changes.keys()
-    panel.show_options(options(strategy="loop", order="any"))
-    assert [each.accessibleName() for each in screen.named("Reset “")] == ["Reset “Strategy” to Direct"]
-
-
-@QUIET
-def test_the_panel_is_used_by_keys_alone(window):
-    panel = window.header.panel
-    window.actions_.options.trigger()
-    assert panel.isVisible() and panel.focusWidget() is panel.groups.finder
-    QTest.keyClicks(panel.groups.finder, "seed")
-    QTest.keyClick(panel.groups.finder, Qt.Key.Key_Tab)  # Reset all is disabled
-    field = panel.focusWidget()
-    assert field is panel.groups.field("sampling.seed")
-    QTest.keyClick(field, Qt.Key.Key_Up)
-    assert window.services.project.options.sampling.seed == 2
-    QTest.keyClick(panel.focusWidget(), Qt.Key.Key_Escape)
-    assert not panel.isVisible() and "seed 2" in window.header.options_button.words
-
-
-@pytest.mark.slow
-def test_native_is_offered_where_the_model_has_a_notation_and_says_why_not(window):
-    native = window.header.notation.button("native")
-    assert not native.isEnabled() and "no place for tools" in native.toolTip()
-    header = window.header
-    for model in (
-        ModelInfo(name="m", tool_calls="hermes"), ModelInfo(name="m", kind="remote"), None,
-    ):  # fmt: skip
-        header.show_model(model)
-        assert native.isEnabled() and "no place" not in native.toolTip()
-    header.show_model(window.runs.model.info)
 
 
 @pytest.mark.slow

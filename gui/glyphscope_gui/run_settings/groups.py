@@ -74,7 +74,7 @@ class SettingGroups(QWidget):
         self.nothing = PlainLabel(tr("No setting has these words."), role="muted")
         self._sections = [_Section(group, (leads or {}).get(group.title), self) for group in groups]
         for section in self._sections:
-            section.button.clicked.connect(lambda is_open, each=section: self._fold(each, is_open))
+            section.button.clicked.connect(lambda is_open, each=section: self._unfold(each, is_open))
         vbox(*self._sections, self.nothing, parent=self, spacing=9)
 
     def show_names(self, names: Collection[str]) -> None:
@@ -103,7 +103,7 @@ class SettingGroups(QWidget):
             section.is_open = section.is_open or not set(names).isdisjoint(section.group.names)
         self.refresh()
 
-    def _fold(self, section: _Section, is_open: bool) -> None:
+    def _unfold(self, section: _Section, is_open: bool) -> None:
         section.is_open = is_open
         self.refresh()
 

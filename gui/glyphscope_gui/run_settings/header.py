@@ -100,7 +100,7 @@ class RunHeader(FollowsSize, QFrame):
         self.run_button.setToolTip(plain_tip(every or self._run_tip))
 
     def _fields_of(self, name: str) -> Iterable[QWidget]:
-        """What to mark for that setting of a request: the buttons of a choice, or the one of the options."""
+        """The widgets to mark for that setting of a request: the buttons of a choice, or the one of the options."""
         match name:
             case "notation" | "native" | "form":
                 return self.notation.findChildren(QPushButton)

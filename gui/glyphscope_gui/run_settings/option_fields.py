@@ -6,8 +6,11 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
 
-from PySide6.QtWidgets import QWidget
+from PySide6.QtCore import Signal
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QMenu, QPushButton, QWidget
 
+from glyphscope.base.shorten import shorten
 from glyphscope.events import ApprovalRule, pairs_line, read_pairs_line
 from glyphscope.runs.strategies.loop.presets import loop_presets
 from glyphscope.runs.transforming import TRANSFORMS
@@ -16,14 +19,46 @@ from glyphscope_gui.run_settings.options import OPTIONS
 from glyphscope_gui.shared.language import in_language, tr
 from glyphscope_gui.shared.run_words import STRATEGIES
 from glyphscope_gui.shared.settings_grid import (
-    ChecksSetting,
     ChoiceSetting,
     FormRow,
     LinesSetting,
+    OfSetting,
     TextSetting,
     setting_field,
     setting_tip,
 )
+
+
+class ChecksSetting(OfSetting, QPushButton):
+    """Some of several names, in the menu of a button; `choices` are the name and hint of each. Chosen names keep their
+    order, and a new one is the last.
+    """
+
+    edited = Signal(object)
+    is_wide = True
+
+    def __init__(self, choices: Iterable[tuple[str, str]]) -> None:
+        super().__init__()
+        menu = QMenu(self, toolTipsVisible=True)
+        self.setMenu(menu)
+        self.setProperty("role", "field")
+        for name, about in choices:
+            action = QAction(name, menu, checkable=True, toolTip=about)
+            action.triggered.connect(self._changed)
+            menu.addAction(action)
+
+    def show_value(self, value: Any) -> None:
+        self._shows(value)
+        for action in self.menu().actions():
+            action.setChecked(action.text() in value)
+        self.setText(shorten(", ".join(value), 60) or tr("None"))
+
+    def _changed(self) -> None:
+        chosen = [action.text() for action in self.menu().actions() if action.isChecked()]
+        kept = [name for name in self._value if name in chosen]
+        value = (*kept, *(name for name in chosen if name not in kept))
+        self.show_value(value)
+        self.edited.emit(value)
 
 
 def option_rows() -> dict[str, FormRow]:

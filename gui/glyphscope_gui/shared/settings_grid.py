@@ -14,21 +14,9 @@ from typing import Any, NamedTuple, TypeAlias
 import msgspec
 from msgspec import UNSET
 from PySide6.QtCore import QEvent, QSize, Qt, Signal
-from PySide6.QtGui import QAction
-from PySide6.QtWidgets import (
-    QCheckBox,
-    QComboBox,
-    QDoubleSpinBox,
-    QLabel,
-    QMenu,
-    QPushButton,
-    QSizePolicy,
-    QSpinBox,
-    QWidget,
-)
+from PySide6.QtWidgets import QCheckBox, QComboBox, QDoubleSpinBox, QLabel, QSizePolicy, QSpinBox, QWidget
 
 from glyphscope.base.figures import percent
-from glyphscope.base.shorten import shorten
 from glyphscope.events import Choice, Field, pairs_line, settings_of, wrong_value
 from glyphscope.runs.sampling import text_lines, typed_texts
 from glyphscope_gui.shared.icon_button import IconButton
@@ -115,7 +103,7 @@ class SettingsGrid(QWidget):
         if isinstance(field, QCheckBox):
             self.add_check(field, tip)
         else:
-            self.add(words, field, tip, wide=isinstance(field, LinesSetting | TextSetting | ChecksSetting))
+            self.add(words, field, tip, wide=getattr(field, "is_wide", False))
 
     def add_check(self, field: QCheckBox, tip: str = "") -> None:
         """Add a check box with its words beside it."""
@@ -226,7 +214,7 @@ class StructForm(QWidget):
 class ResetButton(IconButton):
     """Restores the usual value of a setting's field, and is visible while the field has another one."""
 
-    def __init__(self, field: _OfSetting, setting: Field) -> None:
+    def __init__(self, field: OfSetting, setting: Field) -> None:
         super().__init__("reset", None, field)
         self._title = in_language(setting.setting.title)
         policy = self.sizePolicy()
@@ -244,10 +232,12 @@ class ResetButton(IconButton):
         self.setVisible(needed)
 
 
-class _OfSetting(WidgetMixin):
+class OfSetting(WidgetMixin):
     """The common part of the fields that can show a setting, mixed into Qt's; subclasses have the signal `edited`."""
 
     edited: Any
+    is_wide = False
+    """Whether a form gives it a whole row."""
     _setting: Field | None = None
     _value: Any = None
     _usual: Any = None
@@ -296,7 +286,7 @@ class _OfSetting(WidgetMixin):
             self._show_reset()
 
 
-class _Number(_OfSetting, LeavesWheel):
+class _Number(OfSetting, LeavesWheel):
     """The common part of both number fields, mixed into one of Qt's spin boxes."""
 
     _shown: float
@@ -362,7 +352,7 @@ class DecimalSetting(_Number, QDoubleSpinBox):
         self._set_up()
 
 
-class ChoiceSetting(_OfSetting, LeavesWheel, QComboBox):
+class ChoiceSetting(OfSetting, LeavesWheel, QComboBox):
     """One of a few choices; `choices` are the value, words and tip of each."""
 
     edited = Signal(object)
@@ -387,7 +377,7 @@ class ChoiceSetting(_OfSetting, LeavesWheel, QComboBox):
         self.setCurrentIndex(index)
 
 
-class FlagSetting(_OfSetting, QCheckBox):
+class FlagSetting(OfSetting, QCheckBox):
     """On or off; any value but True is off."""
 
     edited = Signal(object)
@@ -401,41 +391,11 @@ class FlagSetting(_OfSetting, QCheckBox):
         self.setChecked(value is True)
 
 
-class ChecksSetting(_OfSetting, QPushButton):
-    """Some of several names, in the menu of a button; `choices` are the name and hint of each. Chosen names keep their
-    order, and a new one is the last.
-    """
-
-    edited = Signal(object)
-
-    def __init__(self, choices: Iterable[tuple[str, str]]) -> None:
-        super().__init__()
-        menu = QMenu(self, toolTipsVisible=True)
-        self.setMenu(menu)
-        self.setProperty("role", "field")
-        for name, about in choices:
-            action = QAction(name, menu, checkable=True, toolTip=about)
-            action.triggered.connect(self._changed)
-            menu.addAction(action)
-
-    def show_value(self, value: Any) -> None:
-        self._shows(value)
-        for action in self.menu().actions():
-            action.setChecked(action.text() in value)
-        self.setText(shorten(", ".join(value), 60) or tr("None"))
-
-    def _changed(self) -> None:
-        chosen = [action.text() for action in self.menu().actions() if action.isChecked()]
-        kept = [name for name in self._value if name in chosen]
-        value = (*kept, *(name for name in chosen if name not in kept))
-        self.show_value(value)
-        self.edited.emit(value)
-
-
-class TextSetting(_OfSetting, LineEdit):
+class TextSetting(OfSetting, LineEdit):
     """A line with a value: `edited` when editing ends; while invalid it is marked, with the reason as its hint."""
 
     edited = Signal(object)
+    is_wide = True
 
     def __init__(self, read: Callable[[str], Any], write: Callable[[Any], str], hint: str = "") -> None:
         super().__init__()
@@ -467,10 +427,11 @@ class TextSetting(_OfSetting, LineEdit):
         self.edited.emit(value)
 
 
-class LinesSetting(_OfSetting, GrowingEdit):
+class LinesSetting(OfSetting, GrowingEdit):
     """Lines with a value; `edited` while the user types, if the value is valid."""
 
     edited = Signal(object)
+    is_wide = True
 
     def __init__(self, read: Callable[[str], Any], write: Callable[[Any], str], hint: str = "") -> None:
         super().__init__(5)
@@ -575,7 +536,7 @@ def shown_words(setting: Field, value: Any) -> str:
 
 def reset_of(field: QWidget) -> tuple[QWidget, ...]:
     """The button that restores the usual value of a setting's field, to place beside it; none for another field."""
-    return (field.reset,) if isinstance(field, _OfSetting) and field.reset is not None else ()
+    return (field.reset,) if isinstance(field, OfSetting) and field.reset is not None else ()
 
 
 def setting_row(setting: Field) -> FormRow:
