@@ -364,6 +364,10 @@ def test_a_price_is_that_of_the_plan():
     made = price(plan)
     assert made.samples == plan.cost.samples == len(list(plan.samples())) == made.arms * made.scenarios * 3
     assert "unknown until the first samples are done" in price_words(made, None, 1)
+    words = price_words(made._replace(arms=2, scenarios=24, trials=2), None, 1)
+    assert "can be significant: 12%, if 6 scenarios differ" in words  # 6 of 48 samples: p = 2 / 2**6
+    assert "needs at least 6" in price_words(made._replace(arms=2, scenarios=5), None, 1)
+    assert "significant" not in price_words(made._replace(arms=1), None, 1)
     assert "about 10 s" in price_words(made, 20 / made.samples, 2).lower()
 
 

@@ -57,6 +57,7 @@ class EvalScreen(Screen):
         super().__init__(qtbot, page.widget)
         self.page = page
         self.ended()
+        self.press("More settings")  # which most users do not need, and many tests
 
     def ended(self):
         """Wait until nothing is read, computed or evaluated."""

@@ -12,6 +12,7 @@ and an even number of trials has ties.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -185,6 +186,11 @@ def mcnemar(only_first: int, only_second: int) -> PairedTest:
     Otherwise chi-square with one degree of freedom and Edwards' continuity correction.
     """
     return sign_flip([1] * only_second + [-1] * only_first)
+
+
+def fewest_cases(level: float = 0.05) -> int:
+    """The fewest independent cases (scenarios), all better in the same arm, with which a difference is significant."""
+    return next(n for n in itertools.count(1) if mcnemar(0, n).p < level)
 
 
 def scenario_test(tables: Iterable[PairTable]) -> PairedTest:

@@ -177,6 +177,8 @@ class EvalPage(FollowsSize, QWidget):
     def show_view(self, name: str) -> None:
         """Show the set-up or the result: SETUP or RESULT."""
         self.views.set_value(name)
+        for button in (self.report_button, self.export_button, self.compare_button):
+            button.setVisible(name == RESULT)
         shown = self.setup if name == SETUP else self.result if self._has_result else self.nothing
         self.stack.setCurrentWidget(shown)
 

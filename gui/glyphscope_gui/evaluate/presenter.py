@@ -308,6 +308,7 @@ class EvaluatePresenter(Page):
         if found.matrix != setup.matrix():  # the previously chosen judge is needed again, or no longer
             self._setup_changed()
             return
+        setup.show_models()
         setup.scenarios.model.show_rows(found.scenarios)
         if found.price is None:
             setup.show_cost("", found.problem)

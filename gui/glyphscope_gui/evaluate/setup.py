@@ -10,13 +10,14 @@ from typing import Any, NamedTuple
 import msgspec
 
 from glyphscope.base.errors import GlyphscopeError
-from glyphscope.base.figures import estimate
+from glyphscope.base.figures import estimate, percent
 from glyphscope.base.inputs import read_file
 from glyphscope.evals.matrix.arms import Arm
 from glyphscope.evals.matrix.needs import rubrics_of
 from glyphscope.evals.matrix.plan import Plan
 from glyphscope.evals.results.folder import ResultRow
 from glyphscope.evals.scoring.model_judge import MAX_TOKENS as JUDGE_TOKENS
+from glyphscope.evals.statistics import fewest_cases
 from glyphscope.evals.suites.imported import NOT_IMPORTED, is_own
 from glyphscope.evals.suites.own import own_suites
 from glyphscope.evals.suites.reading import STARTER, bundled_suites, load_suite
@@ -148,4 +149,22 @@ def price_words(made: Price, seconds: float | None, jobs: int) -> str:
     else:
         length = estimate(seconds * made.samples / jobs)
         time = tr("About {duration}, based on the last result.", duration=length)
-    return f"{product}\n" + tr("At most {tokens:,} tokens decoded. {time}", tokens=made.tokens, time=time)
+    cost = tr("At most {tokens:,} tokens decoded. {time}", tokens=made.tokens, time=time)
+    return "\n".join(filter(None, (product, difference_words(made), cost)))
+
+
+def difference_words(made: Price) -> str:
+    """The smallest difference of two arms that can be significant: that of the fewest scenarios which
+    are all better in the same arm, each in one of its trials. Empty for one arm.
+    """
+    if made.arms < 2:
+        return ""
+    fewest = fewest_cases()
+    if made.scenarios < fewest:
+        return tr("Too few scenarios for a significant difference: it needs at least {count}.", count=fewest)
+    share = percent(fewest / (made.scenarios * made.trials), 0)
+    return tr(
+        "Smallest difference that can be significant: {share}, if {count} scenarios differ, all in the same direction.",
+        share=share,
+        count=fewest,
+    )

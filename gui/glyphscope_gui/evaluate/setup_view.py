@@ -1,5 +1,5 @@
-"""The view of an evaluation's set-up: suites, scenarios and results on the left; the arms in the middle, with models
-and judge; questions, repetitions, cost and the start on the right.
+"""The view of an evaluation's set-up: the question first, then suites and scenarios, then the settings that vary and
+those that stay; the cost, the start and earlier results on the right.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from PySide6.QtWidgets import QCheckBox, QComboBox, QHBoxLayout, QSizePolicy, QS
 from glyphscope.base.errors import GlyphscopeError
 from glyphscope.base.shorten import excerpt
 from glyphscope.base.visible import visible
-from glyphscope.evals.matrix.arms import OFFERED, axis_of, values_of
+from glyphscope.evals.matrix.arms import OFFERED, axis_of, first_value, values_of
 from glyphscope.evals.matrix.plan import Matrix
 from glyphscope.evals.matrix.questions import QUESTIONS
 from glyphscope.evals.running.place import MAX_JOBS, SamplesPlace, read_place
 from glyphscope.evals.suites.imported import endings
-from glyphscope.events import Answer, read_pairs_line
+from glyphscope.events import Answer, read_pairs_line, settings_of
 from glyphscope_gui.evaluate.setup_lists import MARGINS, ScenarioPicker, TickList, TicksModel
 from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.fields import field_label
@@ -40,22 +40,24 @@ from glyphscope_gui.shared.layouts import (
 from glyphscope_gui.shared.plain_table import PlainList
 from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.shared.run_words import model_name, typed_answer, value_words
-from glyphscope_gui.shared.settings_grid import StructForm, mark_refused, translated
+from glyphscope_gui.shared.settings_grid import StructForm, mark_refused, shown_words, translated
 from glyphscope_gui.shared.text_edits import LineEdit
 from glyphscope_gui.theme import theme
-from glyphscope_gui.theme.sizes import GAP, PAD, is_crowded
+from glyphscope_gui.theme.sizes import GAP, is_crowded
 
 MAX_VALUE = 16
 """Characters of a typed value beside its box."""
-SIDE_BY_SIDE = 860
+SIDE_BY_SIDE = 800
 """Pixels of width of the window, at the usual text size, from which the columns are side by side."""
 
 
 _SUITES_JUDGE = tr("As in the suite")
+_USUAL = {name: field.written(field.default) for name, field in settings_of(Matrix).items()}
 
 
 class EvalAxes(QWidget):
-    """The axes, each with values to tick: the arms are all combinations of the ticked values.
+    """The axes, each with values to tick: the arms are all combinations of the ticked values. Those with only the
+    first value are in the words of what `stays`, until `every` axis is shown.
 
     `changed` is emitted when the user ticks or unticks.
     """
@@ -67,6 +69,9 @@ class EvalAxes(QWidget):
         named(self, "evalArms", tr("Settings varied between arms"))
         self._boxes: dict[str, list[tuple[Any, QCheckBox]]] = {}
         self._flows: dict[str, tuple[Flow, LineEdit | None]] = {}
+        self._rows: dict[str, tuple[QWidget, QWidget]] = {}
+        self._every = False
+        self.stays = words_label(parent=self, name="evalStays")
         grid = grid_layout(self, spacing=(14, 11), stretch=1)
         for row, (axis, field) in enumerate(OFFERED.items()):
             name, title = values_of(axis), in_language(field.setting.title)
@@ -85,7 +90,25 @@ class EvalAxes(QWidget):
                 self._flows[name] = flow, line
             grid.addWidget(label, row, 0, Qt.AlignmentFlag.AlignTop)
             grid.addWidget(flow, row, 1)
-        grid.setRowStretch(len(OFFERED), 1)
+            self._rows[axis] = label, flow
+        grid.addWidget(self.stays, len(OFFERED), 0, 1, 2)
+        grid.setRowStretch(len(OFFERED) + 1, 1)
+
+    def show_rows(self, *, every: bool | None = None) -> None:
+        """Show the axes that vary or have another value than the first, or `every` one."""
+        self._every = self._every if every is None else every
+        values, stay = self.values(), []
+        for axis, widgets in self._rows.items():
+            chosen = values[values_of(axis)]
+            shown = self._every or chosen != (first_value(axis),)
+            for widget in widgets:
+                widget.setVisible(shown)
+            if not shown:
+                stay.append(
+                    f"{in_language(OFFERED[axis].setting.title)}: {shown_words(OFFERED[axis], chosen[0])}"
+                )
+        self.stays.setText(tr("The same in all: {settings}", settings=" · ".join(stay)))
+        self.stays.setVisible(bool(stay))
 
     def values(self) -> dict[str, tuple[Any, ...]]:
         """Return the ticked values, by member of Matrix."""
@@ -99,6 +122,7 @@ class EvalAxes(QWidget):
         for axis in OFFERED:
             if (ticked := values.get(values_of(axis))) is not None:
                 self._show_ticked(axis, ticked)
+        self.show_rows()
 
     def _show_ticked(self, axis: str, ticked: Sequence[Any]) -> None:
         boxes = self._boxes[values_of(axis)]
@@ -257,6 +281,9 @@ class EvalSetupView(FollowsSize, QWidget):
         self.arms_note.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self.start = push_button(tr("Evaluate"), self, name="evalRunButton", role="primary")
         self.start.setAccessibleDescription(tr("Start the evaluation"))
+        tip = tr("Show all settings that can vary, models, and how the samples are made")
+        self.more = link(tr("More settings"), tip, self)
+        self.more.setCheckable(True)
         self._row = hbox(parent=self, spacing=GAP)
         self._connect()
         self.setFocusProxy(self.suites)
@@ -264,6 +291,7 @@ class EvalSetupView(FollowsSize, QWidget):
     def _connect(self) -> None:
         for ticks in (self._suites, self._models):
             ticks.checksChanged.connect(self.changed)
+        self.more.toggled.connect(lambda _on: self.show_parts())
         for part in (self.axes, self.scenarios, self.judge):
             part.changed.connect(self.changed)
         for box in self.numbers.values():
@@ -302,6 +330,7 @@ class EvalSetupView(FollowsSize, QWidget):
         if "jobs" in changes:
             with QSignalBlocker(self.jobs):
                 self.jobs.setValue(changes["jobs"])
+        self.show_parts()
 
     def show_cost(
         self, words: str, problem: str = "", *, arms: Sequence[str] = (), can_start: bool = False
@@ -314,33 +343,48 @@ class EvalSetupView(FollowsSize, QWidget):
         show_words(self.problem, problem)
         self.start.setEnabled(can_start)
 
+    def show_parts(self) -> None:
+        """Show what the evaluation needs, or with *More settings* everything."""
+        every = self.more.isChecked()
+        self.axes.show_rows(every=every)
+        self.show_models()
+        names = [name for name in self.numbers if name != "trials"]
+        others = [self.numbers[name] for name in names if every or self.numbers[name].value() != _USUAL[name]]
+        places = [self.jobs, self.place] if every or self.jobs.value() != 1 or self.place.text() else []
+        self.repetitions.grid.show_only([self.numbers["trials"], *others, *places])
+
+    def show_models(self) -> None:
+        """Show the models if several are evaluated, or none is chosen."""
+        self._models_part.setVisible(self.more.isChecked() or len(self._models.ticked) != 1)
+
     def lay_out(self) -> None:
         """Place the parts, once: a separate step, as it takes as long as making them.
 
         Containers are placed before they are filled, as Qt restyles their contents at each move.
         """
-        left, right = QWidget(self), named(QWidget(), "evalRight")
-        hint = tr("all combinations of the selected settings")
-        arms = Card(tr("Arms"), self._arms(), hint=hint, padded=False, parent=self)
-        for column, share in ((left, 5), (arms, 6), (_Scrolled(right, self), 5)):
-            self._row.addWidget(column, share)
+        left, right = named(QWidget(), "evalLeft"), named(QWidget(), "evalRight")
+        self._row.addWidget(_Scrolled(left, self), 11)
+        self._row.addWidget(_Scrolled(right, self), 5)
+        hint = tr("all combinations are evaluated")
+        questions = Card(tr("Question"), self._questions(), parent=left)
         new, edit = (self.new_suite, self.add_suite), (self.edit_suite,)
         suites = Card(tr("Suites"), self.suites, actions=new, padded=False, parent=left)
         scenarios = Card(tr("Scenarios"), self.scenarios, actions=edit, padded=False, parent=left)
-        results = Card(tr("Results"), self.results, padded=False, parent=left)
-        vbox((suites, 2), (scenarios, 3), (results, 2), parent=left, spacing=GAP)
-        questions = Card(tr("Questions"), self._questions(), parent=right)
-        repetitions = Card(tr("Repetitions"), self._repetitions(), parent=right)
+        arms = Card(tr("Settings"), self._arms(), hint=hint, actions=(self.more,), parent=left)
+        sources = hbox((suites, 2), (scenarios, 3), spacing=GAP)
+        vbox(questions, (sources, 1), arms, parent=left, spacing=GAP)
         cost = Card(tr("Cost"), self._cost(), parent=right)
-        vbox(questions, repetitions, (cost, 1), parent=right, spacing=GAP)
+        results = Card(tr("Results"), self.results, padded=False, parent=right)
+        vbox(cost, (results, 1), parent=right, spacing=GAP)
+        self.show_parts()
 
     def _arms(self) -> QWidget:
         inside = named(QWidget(), "evalArmsInside")
-        scrolled = _Scrolled(inside, self)
         label = PlainLabel(tr("Models"), inside, role="muted")
         head = hbox(label, STRETCH, self.add_model, self.add_endpoint)
-        vbox(head, self.models, self.judge, (self.axes, 1), parent=inside, margins=(PAD, 10), spacing=10)
-        return scrolled
+        self._models_part = holder(vbox(head, self.models, spacing=6))
+        vbox(self._models_part, self.judge, self.axes, parent=inside, spacing=10)
+        return inside
 
     def _questions(self) -> QWidget:
         flow = Flow(self, gap=8, line_gap=8)
@@ -367,8 +411,8 @@ class EvalSetupView(FollowsSize, QWidget):
         return grid
 
     def _cost(self) -> QWidget:
-        row = hbox(vbox(self.start, STRETCH), (self.arms_note, 1), spacing=GAP)
-        return holder(vbox(self.cost, self.problem, (row, 1), spacing=10), self)
+        parts = (self.cost, self.problem, self.arms_note, self._repetitions(), self.start)
+        return holder(vbox(*parts, spacing=10), self)
 
     def _fit(self) -> None:
         """Place the columns side by side, or stack them if large text leaves no room."""
