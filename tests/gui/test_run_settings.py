@@ -77,8 +77,8 @@ def test_texts_of_control_tokens_can_be_encoded_as_text(open_panel):
     assert said == [{"control_texts": "plain"}]
 
 
-OF_CALLS = ("Tool choice", "Calls per answer", "Execute the call", "Approval rules")
-OF_VALUES = ("Order of arguments", "Extract a call from surrounding text")
+OF_CALLS = ("tool_choice", "most_calls", "dispatch", "approvals")
+OF_VALUES = ("order", "repair.extract")
 
 
 @pytest.mark.parametrize(
@@ -89,11 +89,12 @@ OF_VALUES = ("Order of arguments", "Extract a call from surrounding text")
         *((Answer(kind, "a"), (*OF_CALLS, *OF_VALUES)) for kind in ("regex", "choice", "gbnf", "lark")),
     ],
 )
-def test_settings_without_an_effect_on_the_answer_are_disabled_with_the_reason(strategy, answer, disabled):
-    _panel, screen, said = strategy(answer=answer, dispatch=answer.is_call)
-    assert [name for name in (*OF_CALLS, *OF_VALUES) if not screen.can(name)] == [*disabled]
+def test_settings_without_an_effect_on_the_answer_are_disabled_with_the_reason(open_panel, answer, disabled):
+    panel, screen, said = open_panel(answer=answer, dispatch=answer.is_call)
+    fields = {name: panel.groups.field(name) for name in (*OF_CALLS, *OF_VALUES)}
+    assert [name for name, field in fields.items() if not field.isEnabled()] == [*disabled]
     for name in disabled:
-        assert screen.find(name).toolTip().endswith((
+        assert fields[name].toolTip().endswith((
             "Only for tool calls, and the answer is another one.", "Only for answers with a schema."
         ))  # fmt: skip
     assert screen.can("Repairs") and said == []

@@ -11,15 +11,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QComboBox, QSizePolicy, QWidget
 
 from glyphscope.evals.running.requests import changed_request
-from glyphscope.events import (
-    Field,
-    RunRequest,
-    Sampling,
-    is_needed,
-    pairs_line,
-    read_pairs_line,
-    settings_of,
-)
+from glyphscope.events import Field, RunRequest, Sampling, is_needed, pairs_line, read_pairs_line, settings_of
 from glyphscope_gui.compare.variants import PICKED, Variant, changes_of, value_of
 from glyphscope_gui.run_settings.groups import SettingGroups, heading
 from glyphscope_gui.run_settings.options import FEW, SAMPLERS, SAMPLING, Group
@@ -139,7 +131,15 @@ _MODEL = tr(
 def _groups() -> tuple[Group, ...]:
     first = Group("", ("model", "temperature", "seed", "max_tokens", "prompt"))
     samplers = tuple(name for name in settings_of(Sampling) if name not in (*first.names, *FEW))
-    thinking = ("thinking", "reasoning_effort", "template_vars", "control_texts", "system_prompt", "answer", "stop")
+    thinking = (
+        "thinking",
+        "reasoning_effort",
+        "template_vars",
+        "control_texts",
+        "system_prompt",
+        "answer",
+        "stop",
+    )
     others = Group(tr("Prompt and answer"), thinking)
     return first, Group(SAMPLING, FEW), Group(SAMPLERS, samplers), others
 

@@ -149,7 +149,7 @@ def _groups() -> tuple[Group, ...]:
     template = Group(TEMPLATE, (
         "thinking", "reasoning_effort", "reasoning_budget", "control_texts", "template_vars",
     ))  # fmt: skip
-    repair = Group(tr("Repair"), _rest("repair."))
+    repair = Group(tr("Invalid answer"), _rest("repair."))
     known = (first, calls, turns, limits, router, sampling, samplers, answer, template, repair)
     return (*known, Group(tr("Recorded figures"), _rest("", known)))
 
