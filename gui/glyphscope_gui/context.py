@@ -167,6 +167,11 @@ class Page(QObject):
         return is_working(self, self.widget)
 
     @property
+    def unfinished(self) -> str:
+        """The work that closing the window would interrupt, in sentences; empty if there is none."""
+        return ""
+
+    @property
     def side_panel(self) -> QWidget | None:
         """This page's panel on the right."""
         return None

@@ -245,6 +245,7 @@ def test_an_evaluation_shows_its_progress_and_can_be_paused_stopped_and_resumed(
     screen.until("1 of 6 samples, 100% correct, paused")
     qtbot.wait(150)
     assert "1 of 6 samples" in screen, "no sample starts while it is paused"
+    assert "1 of 6 samples are done" in screen.page.unfinished
     gate.clear()
     screen.press("Resume")
     qtbot.waitUntil(lambda: bool(evaluations.progress.now))

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.slow
 
 
 def controls(window, part):
-    """The names of the visible controls in a part of the window; an item of a table or tree is none."""
+    """The names of the visible controls in a part of the window, without the items of tables and trees."""
     found = []
     for widget in in_sight(window):
         if not (part is widget or part.isAncestorOf(widget)) or isinstance(widget, QMenuBar):

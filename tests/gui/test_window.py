@@ -259,6 +259,17 @@ def test_closing_asks_about_unsaved_edits(qtbot, window):
 
 
 @pytest.mark.slow
+def test_closing_says_what_is_running(qtbot, window, monkeypatch):
+    page = type(window.page(PageId.EVALUATE))
+    monkeypatch.setattr(page, "unfinished", property(lambda _page: "An evaluation is running: 15 of 252"))
+    assert not window.close()
+    question = Screen(qtbot, window).dialog()
+    assert "An evaluation is running: 15 of 252" in question
+    question.press("Cancel")
+    assert window.isVisible()
+
+
+@pytest.mark.slow
 def test_the_models_own_notation_of_a_project_is_explained_and_can_be_left(window, qtbot):
     bar = Screen(qtbot, window.header)
     window.services.project.set_options(native="auto")  # made with another model

@@ -121,6 +121,18 @@ class EvaluatePresenter(Page):
     def is_busy(self) -> bool:
         return self.making.is_busy or self.evaluations.is_busy or super().is_busy
 
+    @property
+    def unfinished(self) -> str:
+        if not self.evaluations.is_busy:
+            return ""
+        progress = self.evaluations.progress
+        return tr(
+            "An evaluation is running: {done:,} of {planned:,} samples are done. They are kept, and Resume makes "
+            "the others.",
+            done=progress.done,
+            planned=progress.planned,
+        )
+
     # -- connections -------------------------------------------------------------------------------------------
 
     def _make(self) -> Steps:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 
 from PySide6.QtCore import QByteArray, QMargins, QPoint, QRect, QSize, Qt, QTimer
 from PySide6.QtGui import QAction, QCloseEvent, QDragEnterEvent, QDropEvent, QShowEvent
-from PySide6.QtWidgets import QMainWindow, QMenuBar, QTabBar, QTabWidget, QWidget
+from PySide6.QtWidgets import QMainWindow, QMenuBar, QMessageBox, QTabBar, QTabWidget, QWidget
 
 from glyphscope_gui.context import AppContext, Page
 from glyphscope_gui.help.presenter import HelpPresenter
@@ -24,6 +25,7 @@ from glyphscope_gui.services import Services
 from glyphscope_gui.settings.dialog import SettingsPresenter
 from glyphscope_gui.shared.actions import Actions
 from glyphscope_gui.shared.background import end_work
+from glyphscope_gui.shared.dialogs import ask
 from glyphscope_gui.shared.errors import show_error
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import FollowsSize, holder, vbox
@@ -130,10 +132,13 @@ class MainWindow(FollowsSize, QMainWindow):
         show_error(self, error)
 
     def closeEvent(self, event: QCloseEvent) -> None:
-        """Ask about unsaved edits first; the answer decides whether the window closes."""
-        if not self._leaving and not self._shut and self.services.project.is_dirty:
+        """Ask about unsaved edits and what is running first; the answers decide whether the window closes."""
+        running = "\n".join(filter(None, (page.unfinished for page in self.pages.values())))
+        if not self._leaving and not self._shut and (running or self.services.project.is_dirty):
             event.ignore()
-            self.dialogs.before_leaving(self._leave)
+            leave = partial(self.dialogs.before_leaving, self._leave)
+            close = (tr("Stop and close"), QMessageBox.ButtonRole.DestructiveRole, leave)
+            ask(self, "runningQuestion", tr("Close the window?"), running, close) if running else leave()
             return
         self.shut_down()
         super().closeEvent(event)
