@@ -91,6 +91,17 @@ def test_all_options_can_be_reset_at_once_and_restored(open_panel):
     assert not screen.can("Reset all")
 
 
+def test_options_that_cannot_be_changed_can_be_unfolded_and_found(open_panel):
+    panel, screen, _said = open_panel(strategy="loop")
+    panel.set_editable(False)
+    assert "they cannot be changed" in screen and not screen.can("Turns") and not screen.named("Reset all")
+    screen.write("Find a setting", "seed")
+    assert not screen.can("Seed")
+    screen.write("Find a setting", "")
+    screen.press("Execution")
+    assert not screen.named("Turns")
+
+
 def test_each_option_that_differs_has_its_reset(open_panel):
     panel, screen, said = open_panel(strategy="loop", loop=LOOP, approvals=(ApprovalRule(action="allow"),))
     for words, changes in (

@@ -159,7 +159,10 @@ def test_the_top_bar_and_the_panels_show_a_record_only_beside_its_run(qtbot, ope
     with qtbot.waitSignal(window.runs.ended):
         window.runs.show_record(record)
     assert window.record_bar.isVisible() and "Run uses the project’s" in window.record_bar.words.text()
-    assert header.options_button.words.startswith("Tool loop") and not header.panel.groups.isEnabled()
+    assert (
+        header.options_button.words.startswith("Tool loop")
+        and not header.panel.groups.field("strategy").isEnabled()
+    )
     assert not header.notation.isEnabled() and header.options_button.isEnabled(), "its options can be seen"
     qtbot.waitUntil(lambda: tools.stack.currentWidget() is tools.recorded)  # the panels follow a little later
     assert tools.recorded.tree.selected() == Item("conjugate")
@@ -171,7 +174,7 @@ def test_the_top_bar_and_the_panels_show_a_record_only_beside_its_run(qtbot, ope
     window.navigator.show(PageId.PLAYGROUND)
     assert window.record_bar.isVisible()
     window.record_bar.findChild(QPushButton, "projectSettingsButton").click()
-    assert not window.record_bar.isVisible() and header.panel.groups.isEnabled()
+    assert not window.record_bar.isVisible() and header.panel.groups.field("strategy").isEnabled()
     assert window.picker.accessibleName() == f"Model: {window.picker._shown.name}"
     with qtbot.waitSignal(window.runs.ended):
         window.runs.show_record(record)

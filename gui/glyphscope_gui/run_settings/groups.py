@@ -103,6 +103,11 @@ class SettingGroups(QWidget):
             section.is_open = section.is_open or not set(names).isdisjoint(section.group.names)
         self.refresh()
 
+    def set_editable(self, editable: bool) -> None:
+        """Enable the settings, or only show them: groups still fold, and settings are found."""
+        for section in self._sections:
+            section.body.setEnabled(editable)
+
     def _unfold(self, section: _Section, is_open: bool) -> None:
         section.is_open = is_open
         self.refresh()

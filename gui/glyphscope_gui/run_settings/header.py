@@ -300,6 +300,7 @@ class RunHeader(FollowsSize, QFrame):
         for button in self._buttons:
             last.addWidget(button)
         self._column.setSpacing(8 if two else 0)
+        self.updateGeometry()
 
     def _needs(self) -> int:
         """The width in pixels that all parts need in one line."""

@@ -141,7 +141,7 @@ class OptionsPanel(SettingsPopup):
 
     def set_editable(self, editable: bool) -> None:
         """Enable the options, or only show them."""
-        self.groups.setEnabled(editable)
+        self.groups.set_editable(editable)
         self.reset_button.setVisible(editable)
         self.read_only.setVisible(not editable)
 

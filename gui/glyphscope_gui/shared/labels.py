@@ -222,6 +222,9 @@ class ElidedLink(FollowsSize, QPushButton):
             self.fontMetrics().horizontalAdvance(self.words + self._tail) + self._around, hint.height()
         )
 
+    def minimumSizeHint(self) -> QSize:
+        return QSize(self.minimumWidth(), super().minimumSizeHint().height())
+
     def _fit(self) -> None:
         letters = self.fontMetrics()
         room = max(self.width() - self._around + 2 - letters.horizontalAdvance(self._tail), 0)
