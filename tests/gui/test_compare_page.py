@@ -425,6 +425,7 @@ def test_a_column_has_any_kind_of_answer(make, tmp_path, typed, answer):
     page, screen = make()
     page.context.project.set_options(answer=Answer("choice", "never"))
     screen.press(f"{SETTINGS} 2")
+    screen.press("Prompt and answer")
     screen.write("Answer", typed.replace("FOLDER", str(tmp_path)))
     screen.choose("Control tokens in texts", "As plain text")
     screen.part("Settings of a column").root.close()

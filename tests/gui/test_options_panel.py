@@ -99,7 +99,7 @@ def test_options_that_cannot_be_changed_can_be_unfolded_and_found(open_panel):
     assert not screen.can("Seed")
     screen.write("Find a setting", "")
     screen.press("Execution")
-    assert not screen.named("Turns")
+    assert not screen.named("Approval rules")
 
 
 def test_each_option_that_differs_has_its_reset(open_panel):

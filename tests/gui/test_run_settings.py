@@ -566,12 +566,14 @@ def test_an_answer_that_no_text_can_be_is_reported_at_run_and_beside_its_field(w
     for answer, said in BAD_ANSWERS:
         project.set_options(answer=answer)
         screen.until(lambda: said in button.accessibleDescription())  # noqa: B023 - waited for at once
-        assert said in screen.find("Shape of a call").toolTip()
+        assert said in window.header.options_button.toolTip()
+        assert said in window.header.panel.groups.field("answer.kind").toolTip()
     screen.press("Run")
     screen.until(BAD_ANSWERS[-1][1])
 
 
 @pytest.mark.slow
+@QUIET
 def test_three_problems_are_beside_their_fields_and_at_run_and_vanish_with_their_causes(window, screen_of):
     project, screen = window.services.project, screen_of(window)
     button, opens = screen.find("Run", QPushButton), window.header.options_button

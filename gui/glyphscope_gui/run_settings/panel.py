@@ -160,7 +160,7 @@ class OptionsPanel(SettingsPopup):
     @property
     def _wrong(self) -> frozenset[str]:
         """The options with problems."""
-        return frozenset(problem.field for problem in self._problems if problem.field in OPTIONS)
+        return frozenset(name for problem in self._problems if (name := _option_of(problem)) in OPTIONS)
 
     def _show_names(self) -> None:
         self.groups.show_names(relevant(self._options) | self._wrong)
@@ -214,7 +214,9 @@ class OptionsPanel(SettingsPopup):
     def _mark(self, name: str) -> None:
         field = self.groups.fields[name]
         if not isinstance(field, LinesSetting | TextSetting):  # a text checks itself
-            mark_refused(field, "\n".join(each.error.words for each in self._problems if each.field == name))
+            mark_refused(
+                field, "\n".join(each.error.words for each in self._problems if _option_of(each) == name)
+            )
 
     def _list_tools(self) -> None:
         choice: Any = self.groups.fields["tool_choice"]
@@ -327,6 +329,11 @@ class OptionsPanel(SettingsPopup):
             if effect.single:
                 words += " " + tr("%n of them had a single candidate left.", "", effect.single)
         self.run_note.setText(words)
+
+
+def _option_of(problem: RequestProblem) -> str:
+    """The option that the problem is about."""
+    return "answer.kind" if problem.field == "answer" else problem.field
 
 
 @dataclass(frozen=True)
