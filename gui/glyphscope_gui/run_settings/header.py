@@ -262,7 +262,7 @@ class RunHeader(FollowsSize, QFrame):
         whole = HeaderPart.CALL in self._parts  # otherwise there is room for all parts
         for brand, short in ways if whole else ways[:1]:
             self._set_form(brand=brand, short=short)
-            if self._needs() + self._wanted <= width:
+            if self._needs() + self._preferred <= width:
                 self._set_lines(two=False)
                 return
         self._set_form(brand=width >= TWO_LINES_BRAND or not whole, short=width < TWO_LINES_SHORT and whole)
@@ -303,7 +303,7 @@ class RunHeader(FollowsSize, QFrame):
         self.updateGeometry()
 
     @property
-    def _wanted(self) -> int:
+    def _preferred(self) -> int:
         """The pixels that the words of the options need besides the least ones; long words are cut before icons are."""
         button, most = self.options_button, 16 * self._icon_size
         return (
