@@ -2,13 +2,14 @@
 
 import pytest
 
-from glyphscope.events import NOTATIONS, RunRequest
+from glyphscope.events import NOTATIONS, FinalAnswer, RunRequest
 from glyphscope.grammar import match_text
 from glyphscope.grammar.gbnf import check_gbnf
 from glyphscope.registry import default_registry
 from glyphscope.runs import run_state
 from glyphscope.runs.strategies import run
 from glyphscope.turns import build_call_grammar
+from whole_grammars import WHOLE_GRAMMARS
 
 pytestmark = [pytest.mark.model, pytest.mark.slow]
 
@@ -69,3 +70,17 @@ def test_text_may_come_before_the_call_and_the_call_is_valid(model, constraint):
         assert '{action="' not in state.text
     else:
         assert '{action="' in state.text
+
+
+@pytest.mark.parametrize("name", WHOLE_GRAMMARS)
+def test_a_run_with_a_grammar_as_the_answer_ends_with_one_of_its_texts(model, name):
+    of = WHOLE_GRAMMARS[name]
+    asked = RunRequest(
+        prompt="Write an example.",
+        registry={"tools": []},
+        answer=of.answer,
+        constrain_from="start",
+        max_tokens=24,
+    )
+    (said,) = [event.text for event in run(asked, model) if isinstance(event, FinalAnswer)]
+    assert said and match_text(of.language.check(of.text).grammar, said).accepted

@@ -1,6 +1,7 @@
 """Masked runs of untrained models whose answer is not a call: it matches and is never cut off.
 
-At temperature 1, without filters. With `GLYPHSCOPE_EXAMPLES=deep` each of three vocabularies runs 200 times per kind.
+At temperature 1, without filters. With `GLYPHSCOPE_EXAMPLES=deep` each of three vocabularies runs 200 times per kind,
+and as often with each of the twelve grammars in Lark.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from glyphscope.registry import ToolRegistry
 from glyphscope.runs import branch_request, run_state
 from glyphscope.runs.strategies import answer_validator, run
 from untrained_models import PAIRS, model_file
+from whole_grammars import LARK_GRAMMARS
 
 pytestmark = [pytest.mark.slow]
 pytest.importorskip("llama_cpp")
@@ -59,6 +61,8 @@ WAYS: dict[str, dict[str, Any]] = {
     "after text": {"constrain_from": "call", "max_tokens": 80},
     "gbnf": {"constraint": "gbnf", "max_tokens": 1000},
 }
+KINDS = [(kind, way) for kind in ANSWERS for way in ("alone", "json", "after text")]
+KINDS += [(name, "alone") for name in LARK_GRAMMARS]
 REQUEST = RunRequest(
     prompt="Answer.",
     registry=ToolRegistry().to_document(),
@@ -76,12 +80,12 @@ def model(request: pytest.FixtureRequest, llama_data: Path) -> Iterator[Model]:
     opened.close()
 
 
-@pytest.mark.parametrize("kind", ANSWERS)
-@pytest.mark.parametrize("way", ["alone", "json", "after text"])
+@pytest.mark.parametrize(("kind", "way"), KINDS)
 def test_every_masked_run_of_an_untrained_model_ends_in_a_matching_answer(
     model: Model, kind: str, way: str
 ) -> None:
-    wrong, asked = [], msgspec.structs.replace(REQUEST, answer=ANSWERS[kind], **WAYS[way])
+    answer = ANSWERS.get(kind) or LARK_GRAMMARS[kind].answer
+    wrong, asked = [], msgspec.structs.replace(REQUEST, answer=answer, **WAYS[way])
     for seed in range(RUNS):
         sampling = msgspec.structs.replace(REQUEST.sampling, seed=seed)
         events = list(run(msgspec.structs.replace(asked, sampling=sampling), model))

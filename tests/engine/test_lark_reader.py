@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
 import pytest
 
 from examples import rounds
+from glyphscope.base.errors import GrammarError
 from glyphscope.grammar import sample_texts
 from glyphscope.grammar.gbnf import CheckCancelled, Diagnostic
 from glyphscope.grammar.generate.sample import texts_of_rules
@@ -20,7 +22,7 @@ from glyphscope.grammar.match.report import compile_grammar
 from glyphscope.grammar.regular.automaton import Automaton
 from glyphscope.grammar.tree import NEVER, Grammar, Terminal, walk
 from glyphscope.processes.compilers import service
-from lark_cases import CASES, random_grammar, random_text
+from lark_cases import CASES, nested_grammar, random_grammar, random_text
 
 OTHER_TOKENS = {'start: <think> "a"'}  # of a model: the tokenizer of bytes does not have it
 RANDOM_GRAMMARS = 40
@@ -79,10 +81,11 @@ def has_every_rule(grammar: Grammar) -> bool:
     )
 
 
+@pytest.mark.parametrize("make", [random_grammar, nested_grammar])
 @pytest.mark.parametrize("seed", range(rounds(RANDOM_GRAMMARS, 2_000)))
-def test_the_same_texts_match_as_in_llguidance(seed: int) -> None:
+def test_the_same_texts_match_as_in_llguidance(seed: int, make: Callable[[Random], str]) -> None:
     random = Random(seed)
-    text = random_grammar(random)
+    text = make(random)
     check = check_lark(text, ask=False)
     assert bool(service.refusal(text)) == bool(errors(check)), text
     grammar = check.grammar
@@ -122,6 +125,14 @@ def test_bytes_that_are_no_utf_8_and_surrogates_are_reported_with_their_places()
 def test_a_text_that_is_no_grammar_is_not_read_to_its_end() -> None:
     check = check_lark("$" * 5_000)
     assert check.diagnostics[-1].code == "too-many-mistakes" and len(check.diagnostics) < 1_100
+
+
+@pytest.mark.parametrize("text", ["start: /(a{1000}){1000}/", 'start: x{1000000}\nx: "a" | "b"'])
+def test_a_grammar_of_endless_texts_is_checked_without_them(text: str) -> None:
+    grammar = check_lark(text).grammar
+    assert grammar is not None
+    with pytest.raises(GrammarError, match="shortest text has more than 100,000 characters"):
+        sample_texts(grammar, 1)
 
 
 def test_a_check_can_be_stopped() -> None:

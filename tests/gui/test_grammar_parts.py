@@ -31,6 +31,7 @@ from glyphscope_gui.grammar.work import ExampleVerdict
 from glyphscope_gui.project import GrammarDocument, RegistryDocument
 from glyphscope_gui.shared import PILL_ROLE, end_work
 from glyphscope_gui.theme import load_theme
+from whole_grammars import WHOLE_GRAMMARS
 
 
 @pytest.fixture
@@ -301,6 +302,16 @@ def test_a_check_of_a_large_text_can_be_cancelled():
         grammar_work.check(text, GBNF, cancel)
     assert len(asked) == 20
     assert grammar_work.check(text, GBNF, lambda: False).grammar is not None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", WHOLE_GRAMMARS)
+def test_every_place_of_a_sample_is_a_step_with_open_rules_and_what_is_expected(name):
+    of = WHOLE_GRAMMARS[name]
+    grammar = grammar_work.check(of.text, of.language, lambda: False).grammar
+    for text in grammar_work.samples(grammar, 3, 0):
+        steps = [grammar_work.step(grammar, text, at, lambda: False) for at in range(len(text) + 1)]
+        assert all(step.rules and step.expected and step.alive and step.failed_at is None for step in steps)
 
 
 def test_the_rows_of_proofs_grow_without_a_reset_and_name_their_tools():

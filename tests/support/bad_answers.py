@@ -9,7 +9,7 @@ BAD_ANSWERS = [
     (Answer("schema", '{"type": "number", "minimum": "a"}'), "Invalid JSON Schema"),
     (Answer("schema", '{"type": "integer", "minimum": 3, "maximum": 2}'), "No value can be valid"),
     (Answer("regex", "(?=a)b"), "it looks around"),
-    (Answer("regex", "(a"), "The regular expression cannot be an answer"),
+    (Answer("regex", "(a"), "The regular expression cannot be a grammar"),
     (Answer("regex", ""), "matches no text"),
     (Answer("choice", ""), "There is nothing to choose from"),
     (Answer("choice", "a\n\nb"), "A choice is empty"),

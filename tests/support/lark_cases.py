@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from random import Random
 
 CASES: list[tuple[str, str]] = [
@@ -26,7 +27,8 @@ CASES: list[tuple[str, str]] = [
     ("start: x\nx[max_tokens=3, temperature=0.5]: /a+/", "approximate"),
     ('start: x "b"\nx[stop="b"]: /a*/', "approximate"),
     ('start: %json {"type": "integer"}', "approximate"),
-    ('start: %lark {\nstart: "a"\n} "b"', "approximate"),
+    ('start: %lark {\nstart: "a"\n} "b"', ""),
+    ('start: %lark {\nstart: "a"\n%ignore " "\n} "b"', "approximate"),
     ('start: %regex {"substring_words": "a b. c"}', ""),
     ('start: "a', "unclosed-literal"),
     ("start: /a", "unclosed-regex"),
@@ -142,6 +144,15 @@ def random_grammar(random: Random) -> str:
     if random.random() < 0.1:
         lines.append('%llguidance {"allow_initial_skip": true}')
     return "\n".join(lines) + "\n"
+
+
+def nested_grammar(random: Random) -> str:
+    """Two such grammars, one in the other, that ignore the same texts."""
+    inner, outer = random_grammar(random), random_grammar(random)
+    ignored = random.choice(("", f"%ignore {random.choice(_IGNORED)}\n"))
+    inner, outer = (re.sub(r"(?m)^%.*\n", "", text) + ignored for text in (inner, outer))
+    beside = random.choice(("n", "n /a+/", "/[ab]+/ n", "n n", "[n] |", "(n | /b+/)", "n |"))
+    return outer.replace("start:", f"start: {beside} ", 1) + f"n: %lark {{\n{inner}}}\n"
 
 
 def random_text(random: Random) -> str:

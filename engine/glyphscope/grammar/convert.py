@@ -17,7 +17,7 @@ from glyphscope.grammar.gbnf.emit.emit import emit_gbnf
 from glyphscope.grammar.generate.difference import Bound, Differences, shortest_differences
 from glyphscope.grammar.languages import load_grammar
 from glyphscope.grammar.lark.emit import to_lark
-from glyphscope.grammar.regular.regex import PatternNotEnforced, whole_node
+from glyphscope.grammar.regular.regex import whole_node
 from glyphscope.grammar.regular.rust_regex import rust_regex
 from glyphscope.grammar.text_grammar import one_expression
 from glyphscope.grammar.tree import NEVER, Grammar, Node, Rule
@@ -64,15 +64,7 @@ def convert(
 
 def pattern_grammar(pattern: str) -> Grammar:
     """The texts that a pattern matches as a whole. Raises GrammarError for one that is not regular."""
-    try:
-        node = whole_node(pattern)
-    except PatternNotEnforced as reason:
-        raise GrammarError(
-            f"The regular expression cannot be converted: {reason}.",
-            where="regex",
-            hint="Write it without look-around, back references and word boundaries.",
-        ) from None
-    return Grammar({"pattern": Rule("pattern", tree.terminal(node))}, "pattern", lexed=True)
+    return Grammar({"pattern": Rule("pattern", tree.terminal(whole_node(pattern)))}, "pattern", lexed=True)
 
 
 def regex_text(node: Node) -> str:

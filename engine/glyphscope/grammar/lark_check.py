@@ -34,6 +34,8 @@ from glyphscope.registry.keywords import CUSTOM
 _RANK = {"error": 0, "warning": 1, "hint": 2}
 _TRIED = 24
 """Random texts with which the lexer is tried."""
+_LONG = 2_000
+"""The characters of such a text that are read."""
 _SECONDS = 1.0
 _PLACE = re.compile(r"(?:at )?(\d+)\((\d+)\): ")
 _KNOWN_TOKEN = "<|tool|>"
@@ -168,8 +170,8 @@ def _lost(syntax: LarkSyntax, grammar: Grammar) -> list[Diagnostic]:
         with limited(seconds=_SECONDS):
             for text in texts_of_rules(_without_skipped(grammar), _TRIED):
                 checkpoint()
-                state = start.feed(text)
-                if state.accepted:
+                state = start.feed(text[:_LONG])
+                if state.alive if len(text) > _LONG else state.accepted:
                     continue
                 at = len(text) if state.failed_at is None else state.failed_at
                 rules = [rule.name for rule in state.active_rules()]

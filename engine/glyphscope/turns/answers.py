@@ -19,7 +19,7 @@ from glyphscope.grammar.match.earley import State
 from glyphscope.grammar.match.nullability import may_be_empty
 from glyphscope.grammar.match.report import compile_grammar
 from glyphscope.grammar.match.words import END
-from glyphscope.grammar.regular.regex import PatternNotEnforced, whole_node
+from glyphscope.grammar.regular.regex import whole_node
 from glyphscope.grammar.text_grammar import open_rules, rule_words, with_relaxed
 from glyphscope.grammar.tree import (
     EMPTY,
@@ -78,8 +78,11 @@ def answer_grammar(answer: Answer) -> Grammar:
             from glyphscope.grammar.languages import load_grammar
 
             grammar = load_grammar(answer.text, where="answer", path=f"answer.{answer.kind}")
-            if answer.kind == "lark":
+            if grammar.lexer is not None:
                 grammar = replace(grammar, lark=(grammar.root, answer.text))
+            elif answer.kind == "lark":
+                # llguidance would write other texts than these approximate rules have: it gets the rules
+                grammar = replace(grammar, lexed=False)
         case "choice":
             grammar = _lexeme("choice", alt(*_choices(answer)))
         case _:
@@ -96,14 +99,7 @@ def _lexeme(name: str, body: Node) -> Grammar:
 
 def _pattern(pattern: str) -> Node:
     """The texts that the pattern matches, without the empty one."""
-    try:
-        node = whole_node(pattern)
-    except PatternNotEnforced as reason:
-        raise GrammarError(
-            f"The regular expression cannot be an answer: {str(reason).rstrip('.')}.",
-            where="answer",
-            hint="Write it without look-around, back references and word boundaries.",
-        ) from None
+    node = whole_node(pattern, "answer")
     return all_but(node, EMPTY) if may_be_empty(node) else node
 
 
@@ -189,19 +185,26 @@ class TextValidator:
     tool: None = None
     arguments: dict[str, Any] | None = None
     calls: tuple[JudgedCall, ...] = ()
-    content = reasoning = ""
+    reasoning = ""
     turn = None
     notation: Notation = "json"
 
     def __init__(self, answer: Answer, *, at: int = 0) -> None:
         """Raises GrammarError."""
         self._answer = answer
-        self._state = compile_grammar(answer_grammar(answer)).start()
+        self._start = self._state = compile_grammar(answer_grammar(answer)).start()
+        self._text = ""
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
         self._ended = False  # white space follows the answer
         self._token = -1
         self.chars = at
         self.violations: list[Violation] = []
+
+    @property
+    def content(self) -> str:
+        """The answer, without white space around it that its grammar does not require."""
+        bare = self._text.strip()
+        return bare if self._start.feed(bare).accepted else self._text
 
     @property
     def complete(self) -> bool:
@@ -227,11 +230,9 @@ class TextValidator:
         left = 0
         if not self._ended:
             after = self._state.feed(text)
-            if after.failed_at is None:
-                self._state = after
-                return []
-            left = after.failed_at - self._state.position
-            self._state = self._state.feed(text[:left])
+            left = len(text) if after.failed_at is None else after.failed_at - self._state.position
+            self._state = after if after.failed_at is None else self._state.feed(text[:left])
+            self._text += text[:left]
         rest = text[left:]
         ink = rest.lstrip() if self._state.accepted else rest
         self._ended = self._state.accepted and (self._ended or ink != rest)

@@ -163,7 +163,7 @@ class OwnValidator:
     def content(self) -> str:
         """The text beside the calls, unless it is just what a lone call may follow; an answer other than a call."""
         if self._is_answer:
-            return "".join(self._answer).strip()
+            return (self._call and self._call.content) or "".join(self._answer).strip()
         return "" if self._alone else "".join(self._texts).strip()
 
     # text in

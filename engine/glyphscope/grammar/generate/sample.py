@@ -17,9 +17,10 @@ from glyphscope.grammar.chars import Ranges
 from glyphscope.grammar.match.nullability import check_references
 from glyphscope.grammar.match.report import compile_grammar
 from glyphscope.grammar.shortest import Shortest, shortest_path
+from glyphscope.grammar.time_limit import check_time
 from glyphscope.grammar.tree import ByIdentity, Grammar, Node
 
-MAX_LENGTH = 1_000_000
+MAX_LENGTH = 100_000
 """Characters; a grammar with only longer texts is rejected."""
 ROOM = 20_000
 """Characters by which a random text may exceed the shortest one."""
@@ -63,11 +64,12 @@ def _readable(grammar: Grammar, texts: Iterable[str]) -> Iterator[str]:
     return (text for text in texts if start.feed(text).accepted)
 
 
-def texts_of_rules(grammar: Grammar, n: int) -> list[str]:
+def texts_of_rules(grammar: Grammar, n: int) -> Iterator[str]:
     """Covering and random texts of the rules, `n` each at most, also those that a lexer cannot read."""
     shortest = _checked(ByIdentity(grammar))
     random = Random(0)
-    return [*_covering(grammar, n), *(_Walk(grammar, shortest, random, 6).text() for _ in range(n))]
+    yield from _covering(grammar, n)
+    yield from (_Walk(grammar, shortest, random, 6).text() for _ in range(n))
 
 
 def covering_texts(grammar: Grammar, *, limit: int = 1_000) -> list[str]:
@@ -169,7 +171,7 @@ def _pieces(body: Node, shortest: Shortest) -> list[_Piece]:
 
 
 class _Walk:
-    """Makes one text. `covered` collects the choices taken."""
+    """Makes one text, in the limited time of the current work. `covered` collects the choices taken."""
 
     def __init__(
         self, grammar: Grammar, shortest: Shortest, random: Random, depth: int,
@@ -189,6 +191,7 @@ class _Walk:
         pieces: list[str] = []
         waiting: list[tuple[Node, int, Way]] = [(tree.RuleRef(self.grammar.root), 0, way)]
         while waiting:
+            check_time()
             node, depth, way = waiting.pop()
             free = depth <= self.depth and self.choices > 0
             if isinstance(node, tree.Literal):

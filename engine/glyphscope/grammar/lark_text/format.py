@@ -6,7 +6,7 @@ Line ends, comments, literals, regular expressions and JSON are unchanged, so th
 from __future__ import annotations
 
 from glyphscope.grammar.gbnf.parse.syntax import Comment, GrammarSyntax
-from glyphscope.grammar.lark_text.parse.pieces import WITH_JSON, Piece, read_pieces
+from glyphscope.grammar.lark_text.parse.pieces import WITH_JSON, LarkLexeme, read_pieces
 
 _TIGHT_BEFORE = frozenset({")", "]", "}", ",", "operator", "::", ".", "newline", ":", "=", ".."})
 _TIGHT_AFTER = frozenset({"(", "[", "{", "~", "::", ".", "=", ".."})
@@ -18,7 +18,7 @@ def print_lark(document: GrammarSyntax) -> str:
     if document.problems:
         return document.text
     pieces, comments, _ = read_pieces(document.text)
-    text, before = "", Piece("newline", "", 0, 0)
+    text, before = "", LarkLexeme("newline", "", 0, 0)
     depth = 0
     for piece in sorted([*pieces, *map(_as_piece, comments)], key=lambda each: each.start):
         depth += {"[": 1, "{": 1, "(": 1, "]": -1, "}": -1, ")": -1}.get(piece.kind, 0)
@@ -33,11 +33,11 @@ def print_lark(document: GrammarSyntax) -> str:
     return text.rstrip("\n") + "\n" if text.strip() else text
 
 
-def _as_piece(comment: Comment) -> Piece:
-    return Piece("comment", "", comment.start, comment.end)
+def _as_piece(comment: Comment) -> LarkLexeme:
+    return LarkLexeme("comment", "", comment.start, comment.end)
 
 
-def _between(before: Piece, piece: Piece, depth: int) -> str:
+def _between(before: LarkLexeme, piece: LarkLexeme, depth: int) -> str:
     if piece.kind == "comment":
         return "  "
     if before.kind in WITH_JSON or piece.kind in WITH_JSON:

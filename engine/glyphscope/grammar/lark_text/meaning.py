@@ -184,6 +184,12 @@ class _Maker(Terminals):
             name = self._prefix + IGNORED
             self._made[name] = Rule(name, tree.Repeat(tree.terminal(ignored), 0, most))
 
+    @property
+    def _skipping(self) -> tuple[Node | None, bool]:
+        """What is ignored, and whether at the start of a text."""
+        rule = self._made.get(self._prefix + IGNORED)
+        return rule and rule.body, bool(self._options.get("allow_initial_skip"))
+
     def _need(self, name: str, parameter: int | None) -> str:
         """The name that the rule has in the tree; it is read later."""
         key = name, parameter
@@ -261,7 +267,8 @@ class _Maker(Terminals):
         if has.stop_capture is not None:
             self._fail("attribute-of-rule", "`stop_capture` needs `stop` or `suffix`.", rule)
         if has.max_tokens is not None:
-            self._approximate("The number of tokens is not counted when a text is matched.", rule)
+            self._approximate("The number of tokens is not counted, neither in a match nor in a run.", rule)
+            self._longest = False
         if has.max_tokens is not None or has.temperature is not None:
             only = _single(rule.body)
             if isinstance(only, Embedded):
@@ -428,7 +435,9 @@ class _Maker(Terminals):
             made = inner.make()
             self._made.update(inner._made)
             self.names_tokens |= inner.names_tokens
-            self._approximate("A nested grammar is read as if its rules were this grammar's.", node)
+            if inner._skipping != self._skipping:
+                message = "What `%ignore` allows is read by the grammar of the lexeme before it, not of the one after."
+                self._approximate(message, node)
             if made is None:
                 raise Cut
             return RuleRef(made.root)

@@ -16,7 +16,18 @@ from glyphscope.grammar.regular.automaton import Automaton
 from glyphscope.grammar.regular.derivatives import DfaState
 from glyphscope.grammar.regular.formats import FORMATS, format_node
 from glyphscope.grammar.regular.strings import any_character, escaped
-from glyphscope.grammar.tree import EMPTY, CharClass, Except, Intersect, Node, Repeat, RuleRef, alt, seq
+from glyphscope.grammar.tree import (
+    EMPTY,
+    CharClass,
+    Except,
+    Intersect,
+    Node,
+    Repeat,
+    RuleRef,
+    alt,
+    repeat,
+    seq,
+)
 from glyphscope.registry.keywords import LIMITS
 
 MAX_STATES = 2000  # of an intersection written as rules
@@ -116,12 +127,15 @@ class Intersections:
 
 
 def _rules_of(states: _States, new_rule: Callable[[Node], RuleRef], rules: dict[str, Node]) -> Node:
-    """A reference to the first state's rule. States reached by several moves become rules, others are inlined."""
+    """A reference to the first state's rule. States reached by several moves become rules, others are inlined.
+
+    Moves of a state to itself are a repetition: llguidance needs a step more for each character of a right recursion.
+    """
     reached = [0] * len(states.final)  # how often
     reached[0] = 2  # the first state is always a rule
-    for row in states.moves:
+    for state, row in enumerate(states.moves):
         for _, target in row:
-            reached[target] += 1
+            reached[target] += target != state
     names: dict[int, str] = {}
     waiting: list[int] = []
 
@@ -133,14 +147,18 @@ def _rules_of(states: _States, new_rule: Callable[[Node], RuleRef], rules: dict[
 
     def moves_of(state: int, depth: int) -> Node:
         options: list[Node] = [EMPTY] if states.final[state] else []
+        stays: list[Node] = []
         for ranges, target in sorted(states.moves[state], key=_width):
+            if target == state:
+                stays.append(_class(ranges))
+                continue
             alone = reached[target] == 1 and depth < _MAX_DEPTH
             if not states.moves[target]:
                 following: Node = EMPTY
             else:
                 following = moves_of(target, depth + 1) if alone else reference(target)
             options.append(seq(_class(ranges), following))
-        return alt(*options)
+        return seq(repeat(alt(*stays)), alt(*options)) if stays else alt(*options)
 
     start = reference(0)
     for state in waiting:

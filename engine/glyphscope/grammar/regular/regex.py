@@ -11,6 +11,7 @@ from functools import lru_cache
 from itertools import product, takewhile
 from typing import NamedTuple
 
+from glyphscope.base.errors import GrammarError
 from glyphscope.grammar import chars
 from glyphscope.grammar.chars import Ranges
 from glyphscope.grammar.regular.strings import ANYTHING
@@ -117,9 +118,16 @@ def found_node(pattern: str) -> Node:
 
 
 @lru_cache(maxsize=64)
-def whole_node(pattern: str) -> Node:
-    """The texts that the pattern matches as a whole. Raises PatternNotEnforced."""
-    return alt(*(variant.body for variant in _variants(_node(_tree(pattern)))))
+def whole_node(pattern: str, where: str = "regex") -> Node:
+    """The texts that the pattern matches as a whole. Raises GrammarError for one that is not regular."""
+    try:
+        return alt(*(variant.body for variant in _variants(_node(_tree(pattern)))))
+    except PatternNotEnforced as reason:
+        raise GrammarError(
+            f"The regular expression cannot be a grammar: {str(reason).rstrip('.')}.",
+            where=where,
+            hint="Write it without look-around, back references and word boundaries.",
+        ) from None
 
 
 def _found_by(tree: Tree) -> Node:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
-    from glyphscope.grammar.lark_text.parse.pieces import Piece
+    from glyphscope.grammar.lark_text.parse.pieces import LarkLexeme
 
 T = TypeVar("T")
 
@@ -38,9 +38,9 @@ class Parameters(ABC):
     """The part of the parser that reads expressions and conditions."""
 
     @abstractmethod
-    def take(self, *kinds: str) -> Piece | None: ...
+    def take(self, *kinds: str) -> LarkLexeme | None: ...
     @abstractmethod
-    def expect(self, kind: str, code: str, message: str) -> Piece: ...
+    def expect(self, kind: str, code: str, message: str) -> LarkLexeme: ...
     @abstractmethod
     def problem(self, code: str, message: str, place: tuple[int, int] | None = None) -> Exception: ...
 
@@ -144,15 +144,15 @@ class Parameters(ABC):
         piece = self.take("hex") or self._need("number")
         return self._value_of(piece)
 
-    def _value_of(self, piece: Piece) -> int:
+    def _value_of(self, piece: LarkLexeme) -> int:
         return int(piece.text, 16) if piece.kind == "hex" else self._bounded(piece, _ALL)
 
-    def _bounded(self, piece: Piece, most: int) -> int:
+    def _bounded(self, piece: LarkLexeme, most: int) -> int:
         if not piece.text.removeprefix("+").isdecimal() or int(piece.text[:30]) > most:
             message = f"A whole number from 0 to {most} is needed here."
             raise self.problem("bad-parameter", message, (piece.start, piece.end))
         return int(piece.text)
 
-    def _need(self, kind: str) -> Piece:
+    def _need(self, kind: str) -> LarkLexeme:
         words = {"rule": "a name", "number": "a number"}.get(kind, f"`{kind}`")
         return self.expect(kind, "bad-parameter", f"In a parameter or condition, {words} is missing here.")

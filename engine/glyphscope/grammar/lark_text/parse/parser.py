@@ -27,7 +27,7 @@ from glyphscope.grammar.gbnf.parse.syntax import (
 )
 from glyphscope.grammar.lark_text.diagnostics import report
 from glyphscope.grammar.lark_text.parse.parameters import Parameters
-from glyphscope.grammar.lark_text.parse.pieces import MAX_PROBLEMS, Piece, read_pieces
+from glyphscope.grammar.lark_text.parse.pieces import MAX_PROBLEMS, LarkLexeme, read_pieces
 from glyphscope.grammar.lark_text.parse.syntax import (
     Attributes,
     Import,
@@ -65,9 +65,11 @@ def read_lark(text: str) -> LarkSyntax:
 
 
 class _Parser(Parameters):
-    def __init__(self, text: str, pieces: list[Piece], problems: list[Diagnostic], depth: int = 0) -> None:
+    def __init__(
+        self, text: str, pieces: list[LarkLexeme], problems: list[Diagnostic], depth: int = 0
+    ) -> None:
         self.text = text
-        self.pieces = [*pieces, Piece("end", "", len(text), len(text))]
+        self.pieces = [*pieces, LarkLexeme("end", "", len(text), len(text))]
         self.problems = list(problems)
         self.at = 0
         self.depth = depth
@@ -80,10 +82,10 @@ class _Parser(Parameters):
     # -- pieces ------------------------------------------------------------------------------------------------
 
     @property
-    def next(self) -> Piece:
+    def next(self) -> LarkLexeme:
         return self.pieces[self.at]
 
-    def take(self, *kinds: str) -> Piece | None:
+    def take(self, *kinds: str) -> LarkLexeme | None:
         """The next piece if it has one of these kinds."""
         piece = self.next
         if piece.kind not in kinds:
@@ -91,7 +93,7 @@ class _Parser(Parameters):
         self.at += piece.kind != "end"
         return piece
 
-    def expect(self, kind: str, code: str, message: str, repair: Fix | None = None) -> Piece:
+    def expect(self, kind: str, code: str, message: str, repair: Fix | None = None) -> LarkLexeme:
         """The next piece, which must have that kind."""
         piece = self.take(kind)
         if piece is None:
@@ -209,7 +211,7 @@ class _Parser(Parameters):
             )
         )
 
-    def _refuse_mixed_case(self, head: Piece) -> None:
+    def _refuse_mixed_case(self, head: LarkLexeme) -> None:
         name = re.compile(r"[A-Za-z0-9_-]+").match(self.text, head.start)
         if name is None or name.end() <= head.end:
             return
@@ -220,7 +222,7 @@ class _Parser(Parameters):
         message = f"The name of a {kind} case letters: `{whole}` is read as several names. Write {new}."
         raise self.problem("mixed-case-name", message, name.span(), fix(f"Write {new}", (*name.span(), new)))
 
-    def _colon(self, head: Piece) -> None:
+    def _colon(self, head: LarkLexeme) -> None:
         if self.take(":"):
             return
         repair = None
@@ -237,7 +239,7 @@ class _Parser(Parameters):
                 break
         self.expect(close, "unexpected-text", f"A `{close}` is missing here.")
 
-    def _name(self) -> Piece:
+    def _name(self) -> LarkLexeme:
         piece = self.take("rule", "terminal")
         if piece is None:
             raise self.problem("unexpected-text", "The name of a rule or terminal is missing here.")
@@ -263,7 +265,7 @@ class _Parser(Parameters):
         else:
             self.imports.append(Import(start, self._last_end(), path, path.rpartition(".")[2]))
 
-    def _attributes(self, head: Piece) -> Attributes:
+    def _attributes(self, head: LarkLexeme) -> Attributes:
         self.at += 1
         found: dict[str, Any] = {}
         while self.next.kind != "]":
@@ -281,7 +283,7 @@ class _Parser(Parameters):
         self.expect("]", "bad-attribute", "A `]` is missing after the attributes.")
         return Attributes(**found)
 
-    def _attribute(self, key: Piece, found: dict[str, Any]) -> None:
+    def _attribute(self, key: LarkLexeme, found: dict[str, Any]) -> None:
         name = key.text
         if name in ("stop", "suffix"):
             item = self._value()
@@ -413,7 +415,7 @@ class _Parser(Parameters):
             item = self._value()
         return Negation(start, item.end, item) if negated else item
 
-    def _group(self, opened: Piece, close: str) -> Alternatives:
+    def _group(self, opened: LarkLexeme, close: str) -> Alternatives:
         body = self._alternatives()
         if self.next.kind != close:
             end = self._last_end()
@@ -456,7 +458,7 @@ class _Parser(Parameters):
         self.at -= piece.kind != "end"
         raise self._no_value(piece)
 
-    def _no_value(self, piece: Piece) -> _Problem:
+    def _no_value(self, piece: LarkLexeme) -> _Problem:
         if piece.kind == "operator":
             message = f"There is nothing to repeat before `{piece.text}`. Delete it, or put it in quotes."
             return self.problem("bad-repetition", message, fix=fix("Delete it", (piece.start, piece.end, "")))
@@ -466,7 +468,7 @@ class _Parser(Parameters):
         message = "A text, a regular expression, a name or a group is missing here."
         return self.problem("unexpected-text", message)
 
-    def _string(self, piece: Piece) -> Item:
+    def _string(self, piece: LarkLexeme) -> Item:
         any_case = piece.text.endswith("i") and len(piece.text) > 1
         if self.take(".."):
             last = self.expect("string", "bad-range", 'After `..` comes a text, as in `"a".."z"`.')
@@ -480,7 +482,7 @@ class _Parser(Parameters):
             return Pattern(piece.start, piece.end, "any case", piece.text, text)
         return Quoted(piece.start, piece.end, text)
 
-    def _literal(self, piece: Piece) -> str:
+    def _literal(self, piece: LarkLexeme) -> str:
         """The text of a literal with its escapes resolved."""
         if piece.text.startswith("'"):
             return piece.text[1:-1]
@@ -498,7 +500,7 @@ class _Parser(Parameters):
             raise self.problem("unknown-escape", message, (piece.start, piece.end))
         return text
 
-    def _reference(self, piece: Piece) -> Item:
+    def _reference(self, piece: LarkLexeme) -> Item:
         self._refuse_mixed_case(piece)
         after = [each.kind for each in self.pieces[self.at : self.at + 2]]
         if after[0] == "{" and after[1] not in (",", "number"):
@@ -519,7 +521,7 @@ class _Parser(Parameters):
         self._references.append(found)
         return found
 
-    def _special(self, piece: Piece) -> Item:
+    def _special(self, piece: LarkLexeme) -> Item:
         raw = piece.text
         if not (raw.startswith("<[") and raw.endswith("]>")):
             return TokenItem(piece.start, piece.end, raw[1:-1], False)
@@ -527,7 +529,7 @@ class _Parser(Parameters):
         negated = inside.startswith("^")
         return Pattern(piece.start, piece.end, "tokens", raw, inside.removeprefix("^"), "^" * negated)
 
-    def _nested(self, piece: Piece) -> Item:
+    def _nested(self, piece: LarkLexeme) -> Item:
         self.expect("{", "unexpected-text", "After `%lark` comes a grammar in braces.")
         depth, begin = 1, self.at
         while depth:
@@ -540,7 +542,7 @@ class _Parser(Parameters):
         inner = _Parser(self.text, self.pieces[begin : self.at - 1], [], self.depth + 1)
         if inner.depth > MAX_NESTING + 1:
             raise self.problem("nested-too-deep", "Too many nested grammars.", (piece.start, piece.end))
-        inner.pieces[-1] = Piece("end", "", self._last_end() - 1, self._last_end())
+        inner.pieces[-1] = LarkLexeme("end", "", self._last_end() - 1, self._last_end())
         inner.read()
         self.problems += inner.problems
         syntax = LarkSyntax(

@@ -46,7 +46,7 @@ WITH_JSON = ("%json", "%regex", "%llguidance")
 MAX_PROBLEMS = 1_000
 
 
-class Piece(NamedTuple):
+class LarkLexeme(NamedTuple):
     """A lexeme. `kind`: `string`, `regex`, `special`, `grammar`, `hex`, `number`, `rule`, `terminal`, `operator`,
     `newline`, `end`, or for keywords and signs the text itself. `value`: the JSON after a keyword.
     """
@@ -69,7 +69,7 @@ def _refuse(constant: str) -> Any:
 _DECODER = json.JSONDecoder(parse_constant=_refuse)
 
 
-def read_pieces(text: str) -> tuple[list[Piece], list[Comment], list[Diagnostic]]:
+def read_pieces(text: str) -> tuple[list[LarkLexeme], list[Comment], list[Diagnostic]]:
     """The lexemes of a text without spaces and comments, its comments, and its problems.
 
     After a problem, reading continues on the next line. If there is one, regular expressions end with their line.
@@ -87,7 +87,7 @@ class _Pieces:
         self.text = text
         self.by_line = by_line
         self.ran_over = False  # a regular expression was read across a line end
-        self.found: list[Piece] = []
+        self.found: list[LarkLexeme] = []
         self.comments: list[Comment] = []
         self.problems: list[Diagnostic] = []
 
@@ -127,7 +127,7 @@ class _Pieces:
             self._add("newline", len(text), len(text))
 
     def _add(self, kind: str, start: int, end: int, value: Any = None) -> None:
-        self.found.append(Piece(kind, self.text[start:end], start, end, value))
+        self.found.append(LarkLexeme(kind, self.text[start:end], start, end, value))
 
     def _is_stuck(self, number: re.Match[str]) -> bool:
         rest = _STUCK.match(self.text, number.end())
