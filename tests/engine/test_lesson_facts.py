@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 
-from glyphscope.grammar.gbnf import emit_gbnf
+from glyphscope.base.lines import line_and_column
+from glyphscope.base.resources import read_text
+from glyphscope.grammar.gbnf import check_gbnf, emit_gbnf
 from glyphscope.lessons import bundled_lessons, find_lesson
 from glyphscope.registry import load_registry
 from glyphscope.runs import run_state
@@ -12,7 +14,7 @@ from glyphscope.turns import build_call_grammar
 
 NAMES = (
     "token", "probability", "mask", "forced", "schema", "notations", "verdicts", "leaks", "name-first", "repair",
-    "gbnf", "reasoning", "own-notation",
+    "gbnf", "reasoning", "own-notation", "sums",
 )  # fmt: skip
 
 
@@ -43,7 +45,7 @@ def pieces(run):
 def test_every_lesson_is_there_in_order():
     assert tuple(place.name for place in bundled_lessons()) == NAMES
     lessons = [place.read() for place in bundled_lessons()]
-    assert [lesson.order for lesson in lessons] == list(range(1, 14))
+    assert [lesson.order for lesson in lessons] == list(range(1, 15))
 
 
 # -- what they say -------------------------------------------------------------------------------------------------
@@ -216,3 +218,28 @@ def test_a_final_probability_of_100_percent_is_asked_with_the_number_of_allowed_
     assert "the mask allows 1 token" in asked.ask
     reasons = " ".join(option.why for option in asked.options)
     assert "temperature 0" in reasons and "preferred" not in reasons
+
+
+def test_the_fourteenth_lessons_answers_are_no_calls():
+    assert not is_valid(only("sums-free")) and "5" in only("sums-free").text
+    assert only("sums-mask").text == "2 + 3 = 5" and is_valid(only("sums-mask"))
+    assert " - " in only("sums-minus").text and is_valid(only("sums-minus"))
+    apples = only("sums-apples")
+    assert is_valid(apples) and not apples.text.startswith(("3", "4"))
+    assert (
+        not apples.tokens[0].step.alternatives[0].allowed
+        and apples.tokens[0].step.alternatives[0].data.isalpha()
+    )
+
+
+def test_the_fourteenth_lesson_shows_the_diagnostics_of_its_grammars():
+    lesson = read_text("lessons/14-sums.md")
+    shown = re.findall(r"```gbnf\n([^`]*)```\n\n```text\n(\S+) (\w+) ([\w-]+)\n(.*?)\n```", lesson, re.DOTALL)
+    assert len(shown) == 3
+    for grammar, place, severity, code, words in shown:
+        found = {
+            (d.code, ":".join(map(str, line_and_column(grammar, d.start)))): d
+            for d in check_gbnf(grammar).diagnostics
+        }
+        one = found[code, place]
+        assert (one.severity, one.message) == (severity, " ".join(words.split()))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from PySide6.QtCore import QMimeData, QPoint, Qt, QUrl
-from PySide6.QtGui import QContextMenuEvent, QTextCursor
+from PySide6.QtGui import QContextMenuEvent, QGuiApplication, QTextCursor
 from PySide6.QtWidgets import QApplication, QWidget
 
 from fake_context import CALL, scripted
@@ -500,20 +500,59 @@ def test_a_bundled_grammar_passes_its_examples_and_is_converted_and_undone(
     )
     show(qtbot, grammar, 'root ::= "mine"\n')
     grammar.view.more_link.click()
-    (words, convert), _, *bundled = menus[0]
-    assert words == "Convert to Lark" and [title for title, _ in bundled][:2] == ["Arithmetic", "A small SQL"]
+    converting, bundled = menus[0][:4], menus[0][5:]
+    words = ("to Lark", "to a regular expression", "to a JSON Schema", "Regular expression as a grammar…")
+    assert all(title.endswith(each) for (title, _), each in zip(converting, words, strict=True))
+    assert [title for title, _ in bundled][:2] == ["Arithmetic", "A small SQL"]
     dict(bundled)["ISO dates"]()
     assert checked(qtbot, grammar).ok
     count = len(grammar.examples.examples)
     qtbot.waitUntil(lambda: grammar.examples.passing() == count > 5)  # no longer judged by the grammar before
-    convert()
+    grammar.bench.convert("gbnf")
     qtbot.waitUntil(lambda: grammar.context.project.grammar.text.startswith("root ::="))
     assert "the same texts" in grammar.view.notice.label.text() and checked(qtbot, grammar).ok
     grammar.view.notice.action.click()
     assert "DATE:" in grammar.context.project.grammar.text
 
 
+@pytest.mark.parametrize(
+    ("name", "written", "converted"),
+    [
+        ("code.regex", "[0-9]{2}-[a-z]+\n", "[0-9]"),
+        ("answer.json", '{"enum": ["yes", "no"]}', "yes"),
+        ("bad.regex", "a(?=b)", "looks around"),
+        ("bad.json", "{", "not JSON"),
+    ],
+)
+def test_a_schema_or_a_regular_expression_is_opened_as_a_grammar(
+    grammar, screen, qtbot, tmp_path, name, written, converted
+):
+    show(qtbot, grammar, 'root ::= "mine"\n')
+    (tmp_path / name).write_text(written, encoding="utf-8")
+    grammar.files.open(tmp_path / name)
+    qtbot.waitUntil(grammar.view.notice.isVisible)
+    document, words = grammar.context.project.grammar, grammar.view.notice.label.text()
+    if name.startswith("bad"):
+        assert converted in words and document.text == 'root ::= "mine"\n'
+    else:
+        assert "the same texts" in words and converted in document.text and not document.work.path
+        grammar.view.notice.action.click()
+        assert document.text == 'root ::= "mine"\n'
+
+
+@pytest.mark.parametrize(
+    ("to", "text"), [("regex", "a[0-9]+"), ("json-schema", '"pattern": "^(?:a[0-9]+)$"')]
+)
+def test_an_expression_or_a_schema_of_a_grammar_is_shown_to_be_copied(grammar, screen, qtbot, to, text):
+    show(qtbot, grammar, 'root ::= "a" [0-9]+\n')
+    grammar.bench.convert(to)
+    qtbot.waitUntil(lambda: text in grammar.view.notice.label.text())
+    grammar.view.notice.action.click()
+    assert text in QGuiApplication.clipboard().text()
+    assert grammar.context.project.grammar.text == 'root ::= "a" [0-9]+\n'
+
+
 def test_a_grammar_with_errors_is_not_converted(grammar, screen, qtbot):
     show(qtbot, grammar, "start: x")
-    grammar.bench.convert()
+    grammar.bench.convert("regex")
     assert "errors" in grammar.view.notice.label.text()

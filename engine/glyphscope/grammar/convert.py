@@ -12,6 +12,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from glyphscope.base.errors import GrammarError
 from glyphscope.grammar import chars, tree
+from glyphscope.grammar.builder.tools import build_value_grammar
 from glyphscope.grammar.gbnf.check import load_gbnf
 from glyphscope.grammar.gbnf.emit.emit import emit_gbnf
 from glyphscope.grammar.generate.difference import Bound, Differences, shortest_differences
@@ -65,6 +66,19 @@ def convert(
 def pattern_grammar(pattern: str) -> Grammar:
     """The texts that a pattern matches as a whole. Raises GrammarError for one that is not regular."""
     return Grammar({"pattern": Rule("pattern", tree.terminal(whole_node(pattern)))}, "pattern", lexed=True)
+
+
+def source_grammar(text: str, language: Literal["regex", "json-schema"]) -> Grammar:
+    """The grammar of a pattern, or of the values of a JSON Schema in JSON. Raises GrammarError."""
+    if language == "regex":
+        return pattern_grammar(text.rstrip("\r\n"))
+    try:
+        schema = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise GrammarError(
+            f"The schema is not JSON: {error}.", hint="Give a JSON Schema, an object."
+        ) from None
+    return build_value_grammar(schema, "json")
 
 
 def regex_text(node: Node) -> str:

@@ -29,7 +29,7 @@ Recorded: TypeAlias = Callable[[str], Sequence[AnyEvent]]
 """Returns the events of the recorded run with a name."""
 DEFAULT_ASK: dict[type, str] = {
     NextQuestion: "Which of these tokens may come next?",
-    CharacterQuestion: "At which character does this become an invalid call?",
+    CharacterQuestion: "At which character does this become invalid?",
 }
 """The default text of a question, by its kind."""
 MAX_ITEMS = 200_000
@@ -276,7 +276,7 @@ def _character(question: CharacterQuestion, request: RunRequest, recorded: Recor
     if not found or not 0 <= found[0].char < len(text):
         raise LessonError(
             "No character of this text decides: "
-            + ("it is a valid call." if not found else "only its end does, as something is missing."),
+            + ("it is valid." if not found else "only its end does, as something is missing."),
             hint="Ask about a text that breaks a constraint.",
         )
     if len(text) > MAX_TEXT:

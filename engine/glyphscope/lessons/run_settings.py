@@ -8,6 +8,7 @@ not name MCP servers, so it never starts a program.
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -44,6 +45,7 @@ from glyphscope.events import (
     wrong_value,
 )
 from glyphscope.grammar.gbnf.check import load_gbnf
+from glyphscope.grammar.languages import LARK, language_of
 from glyphscope.lessons.lesson import Experiment, Lesson
 from glyphscope.models.opening import EMBEDDED
 from glyphscope.prompting.template import preset
@@ -56,6 +58,8 @@ from glyphscope.turns.own import answer_form
 
 MAX_TOKENS = 512
 """The maximum tokens of an answer of a lesson's run."""
+_GRAMMAR = re.compile(r"::=|\n|^start\s*:")
+"""Text that a grammar has, and no other description of an answer."""
 _MEMBERS = ("description", "enabled", "required", *OTHERS["object"])
 """The members of a tool that are not arguments; in a place, they follow its name."""
 
@@ -103,7 +107,7 @@ _Made = TypeVar("_Made")
 NAMES = frozenset(LessonRunSettings.__struct_fields__)
 _SAMPLING = tuple(settings_of(Sampling))
 VARY = (
-    "prompt", "notation", "shape", "constraint", "constrain_from", "thinking", "reasoning_effort", "stop_on",
+    "prompt", "answer", "notation", "shape", "constraint", "constrain_from", "thinking", "reasoning_effort", "stop_on",
     "max_tokens", *_SAMPLING,
 )  # fmt: skip
 """The settings that can be varied, in addition to places in the registry."""
@@ -244,10 +248,22 @@ def _answer(settings: LessonRunSettings, folder: Path | None) -> Answer:
             error=LessonError,
         )
 
-    answer = described_answer(settings.answer, read)
+    text = settings.answer
+    if _GRAMMAR.search(text):
+        answer = Answer("lark" if language_of(text) is LARK else "gbnf", text)
+    else:
+        answer = described_answer(text, read)
     if not answer.is_call:
         Expected(answer_form(answer, "json")).grammar(ToolRegistry())
     return answer
+
+
+def answer_text(answer: Answer) -> str:
+    """An answer as `_answer` reads it; a schema is in a file, and only its kind is returned."""
+    if answer.kind in ("gbnf", "lark"):
+        return answer.text
+    text = {"choice": "|".join(answer.choices), "regex": answer.text}.get(answer.kind)
+    return answer.kind if text is None else f"{answer.kind}:{text}"
 
 
 def _registry(settings: LessonRunSettings, folder: Path | None) -> ToolRegistry:

@@ -20,13 +20,19 @@ from glyphscope_gui.shared.language import tr
 MAX_BYTES = 20_000_000
 """The maximum size of an opened file, in bytes: larger ones are not grammars."""
 _FILTER = tr("Grammars (*.gbnf *.lark);;All files (*)")
+_OPENED = tr("Grammars, JSON Schemas, regular expressions (*.gbnf *.lark *.json *.regex);;All files (*)")
+_SOURCES = {".json": "json-schema", ".regex": "regex"}
+"""The languages of other files, by their endings."""
 
 
 class GrammarFiles(QObject):
-    """`opened` carries a path and the problem with its bytes (mostly ""), `failed` a StorageError."""
+    """`opened` carries a path and the problem with its bytes (mostly ""), `failed` a StorageError, `sourceRead` the
+    text of a JSON Schema or a regular expression and its language.
+    """
 
     opened = Signal(str, str)
     failed = Signal(object)
+    sourceRead = Signal(str, str)
 
     def __init__(self, document: GrammarDocument, window: QWidget) -> None:
         super().__init__(window)
@@ -36,7 +42,7 @@ class GrammarFiles(QObject):
 
     def ask_to_open(self) -> None:
         start, name = self._document.work.path, "openGrammarDialog"
-        ask_for_file(self._window, tr("Open a grammar"), self.open, _FILTER, start=start, name=name)
+        ask_for_file(self._window, tr("Open a grammar"), self.open, _OPENED, start=start, name=name)
 
     def ask_where_to_save(self) -> None:
         suffix = self._document.language.suffix
@@ -68,6 +74,9 @@ class GrammarFiles(QObject):
             self._document.saved_as(str(path))
 
     def _opened(self, path: str, text: str, warning: str) -> None:
+        if source := _SOURCES.get(Path(path).suffix.lower()):
+            self.sourceRead.emit(text, source)
+            return
         self._document.open_text(text, path)
         self.opened.emit(path, warning)
 
@@ -83,7 +92,8 @@ def read_grammar(path: Path) -> tuple[str, str]:
             "The file is not UTF-8: invalid bytes, the first at {place:,}, are shown as �.", place=error.start
         )
     read = text.replace("\r\n", "\n").replace("\r", "\n")
-    shown = break_long_lines(read) if language_of(read, str(path)) is GBNF else read
+    is_gbnf = path.suffix.lower() not in _SOURCES and language_of(read, str(path)) is GBNF
+    shown = break_long_lines(read) if is_gbnf else read
     if shown != read:
         warning += tr(" Very long lines were wrapped after |, which does not change the grammar.")
     return shown, warning.strip()

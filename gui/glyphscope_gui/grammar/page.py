@@ -291,7 +291,7 @@ class GrammarPage(FollowsSize, TakesFiles, QWidget):
     """
 
     fileDropped = Signal(str)
-    endings = (".gbnf", ".lark", ".txt")
+    endings = (".gbnf", ".lark", ".json", ".regex", ".txt")
 
     def __init__(self, examples: GrammarExamplesModel, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -332,7 +332,13 @@ class GrammarPage(FollowsSize, TakesFiles, QWidget):
             tr("From tools"), tr("Show the generated grammar again; your grammar is kept"), self
         )
         self.custom_link = link(tr("My grammar"), tr("Back to your grammar"), self)
-        self.open_link = link(tr("Open…"), tr("Open a .gbnf or .lark file; you can also drop one here"), self)
+        self.open_link = link(
+            tr("Open…"),
+            tr(
+                "Open a .gbnf or .lark file, or a .json schema or .regex as a grammar; you can also drop one here"
+            ),
+            self,
+        )
         self.save_link = link(tr("Save as…"), tr("Save the grammar as a file"), self)
         self.use_link = link(tr("Use for runs"), "", self, name="useGrammarButton")
         self.use_link.setCheckable(True)
@@ -341,7 +347,7 @@ class GrammarPage(FollowsSize, TakesFiles, QWidget):
             name="runGrammarButton", spoken=tr("Run with this grammar as the answer"),
         )  # fmt: skip
         self.more_link = link(
-            tr("More…"), tr("Convert the grammar to the other language, or open a bundled one"), self
+            tr("More…"), tr("Convert the grammar to another language, or open a bundled one"), self
         )
         self.help_link = link(tr("Help"), tr("Reference of the language, and keys of the editor"), self)
         diagram = self.railroad

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
 import msgspec
 from PySide6.QtCore import QObject
-from PySide6.QtWidgets import QMenu
+from PySide6.QtWidgets import QInputDialog, QMenu
 
 from glyphscope.base.figures import duration
 from glyphscope.base.pointer import steps_of
+from glyphscope.base.shorten import shorten
 from glyphscope.events import Answer, RunRequest
 from glyphscope.events.answer import AnswerKind
 from glyphscope.explain.grammar_origins import RuleOrigin, rule_origin, rules_by_argument
 from glyphscope.grammar.bundled import bundled_grammars
-from glyphscope.grammar.languages import GBNF, LARK
+from glyphscope.grammar.convert import TargetLanguage
+from glyphscope.grammar.languages import LARK
 from glyphscope.store import GrammarExample, GrammarWork
 from glyphscope_gui.context import AppContext, FilePlace, Page, Place, RulePlace
 from glyphscope_gui.enforcement.rows import badges
@@ -26,13 +29,23 @@ from glyphscope_gui.grammar.page import GrammarPage
 from glyphscope_gui.grammar.problems import GrammarProblem
 from glyphscope_gui.grammar.railroad_drawing import RailroadDrawing
 from glyphscope_gui.grammar.step_tokens_presenter import StepTokensPresenter
-from glyphscope_gui.grammar.work import Checked, CheckedExamples, GrammarComparison, StepView
+from glyphscope_gui.grammar.work import Checked, CheckedExamples, Converted, GrammarComparison, StepView
 from glyphscope_gui.grammar.workbench import GrammarBench
 from glyphscope_gui.shared.actions import pop_up
+from glyphscope_gui.shared.dialogs import open_once
+from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.page_ids import HeaderPart, PageId
-from glyphscope_gui.shared.plain_text import shown_part
+from glyphscope_gui.shared.plain_text import copy_text, shown_part
 from glyphscope_gui.shared.run_words import value_words
+
+MAX_SHOWN = 200
+"""Characters of a converted expression or schema that are shown."""
+_FOREIGN: Mapping[str, TargetLanguage] = {
+    tr("a regular expression"): "regex",
+    tr("a JSON Schema"): "json-schema",
+}
+"""Languages that the page does not edit, by their names in the menu."""
 
 
 class GrammarPresenter(Page):
@@ -115,6 +128,7 @@ class GrammarPresenter(Page):
         page.help_link.clicked.connect(page.help.show)
         self.files.opened.connect(self._opened)
         self.files.failed.connect(self.context.show_error)
+        self.files.sourceRead.connect(self.bench.open_source)
 
     def _connect_answers(self) -> None:
         page, bench = self.view, self.bench
@@ -213,11 +227,24 @@ class GrammarPresenter(Page):
         self.view.edit.setFocus()
 
     def _show_more(self) -> None:
-        target = GBNF if self._document.language is LARK else LARK
-        convert = tr("Convert to {language}", language=target.name), self.bench.convert
+        other = "GBNF" if self._document.language is LARK else "Lark"
+        targets: dict[str, TargetLanguage] = {other: other.lower(), **_FOREIGN}  # type: ignore[dict-item]
+        convert = [
+            (tr("Convert to {language}", language=words), partial(self.bench.convert, to))
+            for words, to in targets.items()
+        ]
         listed = [(one.title, partial(self._open_bundled, name)) for name, one in bundled_grammars().items()]
         place = self.view.more_link.mapToGlobal(self.view.more_link.rect().topLeft())
-        pop_up(QMenu(self.view), place, convert, None, *listed)
+        typed = (tr("Regular expression as a grammar…"), self._ask_for_pattern)
+        pop_up(QMenu(self.view), place, *convert, typed, None, *listed)
+
+    def _ask_for_pattern(self) -> None:
+        dialog = named(
+            QInputDialog(self.view), "patternDialog", windowTitle=tr("Regular expression as a grammar")
+        )
+        dialog.setLabelText(tr("Regular expression, which the whole text matches"))
+        dialog.textValueSelected.connect(lambda text: self.bench.open_source(text, "regex"))
+        open_once(dialog)
 
     def _open_bundled(self, name: str) -> None:
         """Show a bundled grammar with its examples."""
@@ -228,13 +255,16 @@ class GrammarPresenter(Page):
         self._document.set_examples((*right, *wrong))
         self._offer_undo(before)
 
-    def _converted(self, made: GrammarComparison | None, why: str) -> None:
-        if made is None or made.now is None:
+    def _converted(self, made: Converted | None, why: str) -> None:
+        if made is None:
             self.view.notice.show_words(why)
-            return
-        before = self._document.work
-        self._document.open_text(made.now, "")
-        self._offer_undo(before, made.note)
+        elif made.to in _FOREIGN.values():
+            words = f"{shorten(made.text.strip(), MAX_SHOWN)} · {made.note}"
+            self.view.notice.show_words(words, tr("Copy"), lambda: copy_text(made.text.strip()))
+        else:
+            before = self._document.work
+            self._document.open_text(made.text, "")
+            self._offer_undo(before, made.note)
 
     def _opened(self, path: str, warning: str) -> None:
         self.view.notice.hide()

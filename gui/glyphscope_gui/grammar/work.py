@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from glyphscope.base.errors import GlyphscopeError, GrammarError
 from glyphscope.base.shorten import capitalised
@@ -25,10 +25,10 @@ from glyphscope.grammar import (
     sample_texts,
     shortest_differences,
 )
-from glyphscope.grammar.convert import convert
+from glyphscope.grammar.convert import TargetLanguage, convert, source_grammar
 from glyphscope.grammar.gbnf import emit_gbnf
 from glyphscope.grammar.gbnf.parse.syntax import RuleSyntax
-from glyphscope.grammar.languages import GBNF, LARK, GrammarLanguage
+from glyphscope.grammar.languages import GBNF, GrammarLanguage
 from glyphscope.grammar.tree import Grammar, Origin
 from glyphscope.models.interface import Vocabulary
 from glyphscope.registry import Tool, ToolRegistry
@@ -233,17 +233,29 @@ def compare(
     return GrammarComparison(found.only_second, found.only_first, note)
 
 
-def converted(grammar: Grammar, language: GrammarLanguage, cancel: Callable[[], bool]) -> GrammarComparison:
-    """The grammar in the other language (`now`), and a text that is lost or added. Raises GrammarError."""
-    made = convert(grammar, "gbnf" if language is LARK else "lark", bound=COMPARE_BOUND, cancelled=cancel)
-    found = made.differences
+class Converted(NamedTuple):
+    """A grammar in the language `to`, and in words what is lost or added, or how far that was looked for."""
+
+    text: str
+    to: TargetLanguage
+    note: str
+
+
+def converted(grammar: Grammar, to: TargetLanguage, cancel: Callable[[], bool]) -> Converted:
+    """The grammar in another language. Raises GrammarError."""
+    text, found = convert(grammar, to, bound=COMPARE_BOUND, cancelled=cancel)
     if found.only_first is not None:
         note = tr("The text {text} is lost.", text=visible(found.only_first[:MAX_SAMPLE], single=True))
     elif found.only_second is not None:
         note = tr("The text {text} is added.", text=visible(found.only_second[:MAX_SAMPLE], single=True))
     else:
         note = tr("It has the same texts.") if found.exhausted else f"{capitalised(found.bound)}."
-    return GrammarComparison(made.text, None, note)
+    return Converted(text, to, note)
+
+
+def from_source(text: str, source: Literal["regex", "json-schema"], cancel: Callable[[], bool]) -> Converted:
+    """A pattern, or the values of a JSON Schema, as GBNF. Raises GrammarError."""
+    return converted(source_grammar(text, source), "gbnf", cancel)
 
 
 def samples(grammar: Grammar, count: int, seed: int) -> tuple[str, ...]:

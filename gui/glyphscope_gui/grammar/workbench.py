@@ -6,11 +6,12 @@ Results for an older text are dropped. Nothing is computed before the page is sh
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 from PySide6.QtCore import QObject, QTimer, Signal, SignalInstance
 
 from glyphscope.events import RunRequest
+from glyphscope.grammar.convert import TargetLanguage
 from glyphscope.grammar.tree import Grammar, Origin
 from glyphscope.registry import ToolRegistry
 from glyphscope_gui.enforcement.rows import EnforcementRows, prove
@@ -144,14 +145,15 @@ class GrammarBench(QObject):
         self._seed += 1
         self._sample()
 
-    def convert(self) -> None:
-        """Write the grammar in the other language."""
-        found = self.last
+    def convert(self, to: TargetLanguage) -> None:
+        """Write the grammar in another language."""
         grammar = self._grammar_for("convert", lambda why: self.converted.emit(None, why), bounded=True)
-        if grammar is not None and found is not None:
-            self._answer(
-                "convert", lambda: work.converted(grammar, found.language, _is_stopped), self.converted
-            )
+        if grammar is not None:
+            self._answer("convert", lambda: work.converted(grammar, to, _is_stopped), self.converted)
+
+    def open_source(self, text: str, source: Literal["regex", "json-schema"]) -> None:
+        """Write a pattern or a JSON Schema as a grammar."""
+        self._answer("convert", lambda: work.from_source(text, source, _is_stopped), self.converted)
 
     # -- the tools' grammar ------------------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ from glyphscope.base.visible import visible
 from glyphscope.evals.alignment import align, difference_words
 from glyphscope.events import AnyEvent, Field, RunRequest, Sampling, settings_of
 from glyphscope.lessons.lesson import Experiment
-from glyphscope.lessons.run_settings import MAX_TOKENS, value_at
+from glyphscope.lessons.run_settings import MAX_TOKENS, answer_text, value_at
 from glyphscope.runs import RunState, run_state
 from glyphscope_gui.lessons.prose import LessonProse
 from glyphscope_gui.lessons.run import LessonRun
@@ -25,10 +25,13 @@ from glyphscope_gui.shared.labels import LessonLabel, named, push_button
 from glyphscope_gui.shared.language import in_language, tr
 from glyphscope_gui.shared.layouts import STRETCH, hbox, holder, vbox
 from glyphscope_gui.shared.settings_grid import NumberSetting, reset_of, setting_field
-from glyphscope_gui.shared.text_edits import LineEdit
+from glyphscope_gui.shared.text_edits import GrowingEdit, LineEdit
+from glyphscope_gui.theme import mono_font
 from glyphscope_gui.theme.sizes import PAD
 
 _SAMPLING, _REQUEST = settings_of(Sampling), settings_of(RunRequest)
+_LINES = 12
+"""The lines of a grammar that are shown without scrolling."""
 _FOR_LIVE = tr("Changes apply to live runs; the recording uses the settings of the lesson.")
 
 
@@ -177,6 +180,8 @@ class LessonExperiment(QFrame):
             return value_at(self._request.registry, name)
         if name == "notation" and self._request.native:
             return "native"
+        if name == "answer":
+            return answer_text(self._request.answer)
         if name in _SAMPLING:
             return getattr(self._request.sampling, name)
         return getattr(self._request, name)
@@ -184,6 +189,11 @@ class LessonExperiment(QFrame):
     def _field(self, name: str) -> tuple[QWidget, Callable[[], Any]]:
         """The field of a setting, and the function that reads it."""
         value = self._value(name)
+        if name == "answer":
+            text = GrowingEdit(_LINES, self)
+            text.setFont(mono_font(-0.5))
+            text.setPlainText(value)
+            return text, text.toPlainText
         setting = _setting_of(name)
         if setting is not None:
             field = setting_field(setting, self)
@@ -212,7 +222,7 @@ class LessonExperiment(QFrame):
             words = _title(name)
             field, self._readers[name] = self._field(name)
             named(field, words=tr("{setting} of the experiment", setting=words))
-            field.setMaximumWidth(16_777_215 if name == "prompt" else 260)
+            field.setMaximumWidth(16_777_215 if name in ("prompt", "answer") else 260)
             label = field_label(visible(words, spaces=True), field, "muted")
             form.addRow(holder(hbox((label, 1), *reset_of(field), spacing=2), self), field)
             self._fields[name] = field
@@ -237,4 +247,4 @@ def _title(name: str) -> str:
     field = _setting_of(name)
     if field is not None:
         return in_language(field.setting.title)
-    return tr("Prompt") if name == "prompt" else name
+    return {"prompt": tr("Prompt"), "answer": tr("Answer")}.get(name, name)

@@ -37,7 +37,7 @@ from glyphscope.grammar import (
     shortest_differences,
 )
 from glyphscope.grammar.bundled import bundled_grammars
-from glyphscope.grammar.convert import TargetLanguage, pattern_grammar
+from glyphscope.grammar.convert import TargetLanguage, pattern_grammar, source_grammar
 from glyphscope.grammar.convert import convert as convert_grammar
 from glyphscope.grammar.languages import load_grammar
 from glyphscope.grammar.match.earley import ActiveRule
@@ -83,7 +83,11 @@ class GrammarSource:
 def read_any_grammar(
     source: str, notation: Notation = "glyph", shape: Shape = "flat", order: ArgumentOrder | None = None
 ) -> Grammar:
-    """The grammar of a file by name and content: a registry or a schema if it is `.json`, else GBNF or Lark."""
+    """The grammar of a file by name and content: a registry or a schema if it is `.json`, a pattern if it is `.regex`,
+    else GBNF or Lark.
+    """
+    if source.lower().endswith(".regex"):
+        return source_grammar(read_text(source), "regex")
     if not source.lower().endswith(".json"):
         return load_grammar(read_text(source), where=source, path=source)
     document = read_json(source)
@@ -303,7 +307,8 @@ def convert(
     source: Annotated[
         str,
         typer.Argument(
-            metavar="SOURCE", help="A GBNF or Lark file, a JSON Schema (.json), or regex:PATTERN."
+            metavar="SOURCE",
+            help="A GBNF or Lark file, a JSON Schema (.json), a pattern (.regex), or regex:PATTERN.",
         ),
     ],
     to: Annotated[TargetLanguage, typer.Option("--to", help="The language of the output.")],

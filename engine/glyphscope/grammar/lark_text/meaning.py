@@ -186,7 +186,7 @@ class _Maker(Terminals):
 
     @property
     def _skipping(self) -> tuple[Node | None, bool]:
-        """What is ignored, and whether at the start of a text."""
+        """The texts that are ignored, and whether also at the start of a text."""
         rule = self._made.get(self._prefix + IGNORED)
         return rule and rule.body, bool(self._options.get("allow_initial_skip"))
 
@@ -436,7 +436,7 @@ class _Maker(Terminals):
             self._made.update(inner._made)
             self.names_tokens |= inner.names_tokens
             if inner._skipping != self._skipping:
-                message = "What `%ignore` allows is read by the grammar of the lexeme before it, not of the one after."
+                message = "Ignored text is read by the grammar of the lexeme before it, not by that of the one after."
                 self._approximate(message, node)
             if made is None:
                 raise Cut
