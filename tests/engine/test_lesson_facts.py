@@ -234,7 +234,11 @@ def test_the_fourteenth_lessons_answers_are_no_calls():
 
 def test_the_fourteenth_lesson_shows_the_diagnostics_of_its_grammars():
     lesson = read_text("lessons/14-sums.md")
-    shown = re.findall(r"```gbnf\n([^`]*)```\n\n```text\n(\S+) (\w+) ([\w-]+)\n(.*?)\n```", lesson, re.DOTALL)
+    shown = re.findall(
+        r"```gbnf\n([^`]*)```\n\nThe check reports:\n\n```text\n(\S+) (\w+) ([\w-]+)\n(.*?)\n```",
+        lesson,
+        re.DOTALL,
+    )
     assert len(shown) == 3
     for grammar, place, severity, code, words in shown:
         found = {

@@ -180,3 +180,13 @@ def test_a_custom_grammar_gives_the_reasons_and_not_the_registry() -> None:
     reasons = explains.of(state.feed("city="), "city=", (masked("a"), masked("Ax"), masked('{action="f"')))
     assert reasons.place == "name expects A-Z"
     assert reasons.texts == ("name expects A-Z", NOT_ALLOWED, "name expects A-Z")
+
+
+def test_nothing_is_said_against_the_end_token_after_a_complete_answer() -> None:
+    state = state_of("lessons/runs/sums-mask.jsonl")
+    assert state.started is not None and state.registry is not None
+    (stage,) = state.stages
+    end = stage.tokens[-1].step
+    reasons = masked_reasons(state.started.request, state.registry, stage)[end.index]
+    said = dict(zip((one.text for one in end.alternatives), reasons.texts, strict=True))
+    assert not said["<|im_end|>"] and "cannot continue" in (said["."] or "")

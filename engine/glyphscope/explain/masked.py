@@ -157,7 +157,11 @@ class AlternativeReasons:
             return INSIDE_CHARACTER
         after = None if state is None else state.feed_token(one.id, text)
         if after is not None and after.alive:  # masked for another reason than its text
-            return SAME_TEXT if rest.startswith(one.data) else narrowed or NOT_ALLOWED
+            if rest.startswith(one.data):
+                return SAME_TEXT
+            is_part = text.encode() != one.data  # its last character is not the one that is expected
+            words = self.grammar_words(state, after, text) if is_part and state is not None else ""
+            return narrowed or words or NOT_ALLOWED
         if verdict := self._verdict(before, one):
             return verdict
         if state is None or after is None:
@@ -171,7 +175,7 @@ class AlternativeReasons:
 
     def grammar_words(self, state: State, after: State, text: str) -> str:
         """The grammar's reason against a text that fails in the state `after`; empty if nothing is expected there."""
-        good = text[: (after.failed_at or 0) - state.position]
+        good = text if after.failed_at is None else text[: after.failed_at - state.position]
         words = self.expected(after)
         return f"after {json.dumps(good, ensure_ascii=False)}, {words}" if good and words else words
 
@@ -184,6 +188,11 @@ class AlternativeReasons:
             if any(isinstance(event, Violation) for event in validator.feed(before)):
                 return ""
             violations = [event for event in validator.feed(one.data) if isinstance(event, Violation)]
+            if violations and is_control_token(one.data.decode(errors="ignore")):
+                ended = self._constraint.validator()
+                ended.feed(before)
+                ended.finish()
+                violations = [] if ended.valid else violations  # it ends the turn, and is no part of the text
         except GlyphscopeError:
             return ""
         return violations[0].message if violations else ""

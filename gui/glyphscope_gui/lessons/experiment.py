@@ -192,7 +192,7 @@ class LessonExperiment(QFrame):
         if name == "answer":
             text = GrowingEdit(_LINES, self)
             text.setFont(mono_font(-0.5))
-            text.setPlainText(value)
+            text.setPlainText(value.rstrip("\n"))
             return text, text.toPlainText
         setting = _setting_of(name)
         if setting is not None:

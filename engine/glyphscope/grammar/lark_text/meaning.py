@@ -188,7 +188,7 @@ class _Maker(Terminals):
     def _skipping(self) -> tuple[Node | None, bool]:
         """The texts that are ignored, and whether also at the start of a text."""
         rule = self._made.get(self._prefix + IGNORED)
-        return rule and rule.body, bool(self._options.get("allow_initial_skip"))
+        return rule.body if rule else None, bool(self._options.get("allow_initial_skip"))
 
     def _need(self, name: str, parameter: int | None) -> str:
         """The name that the rule has in the tree; it is read later."""
