@@ -192,7 +192,9 @@ class AlternativeReasons:
                 ended = self._constraint.validator()
                 ended.feed(before)
                 ended.finish()
-                violations = [] if ended.valid else violations  # it ends the turn, and is no part of the text
+                violations = (
+                    [] if ended.valid else violations
+                )  # it ends the turn: the text does not contain it
         except GlyphscopeError:
             return ""
         return violations[0].message if violations else ""
