@@ -174,10 +174,10 @@ class LateTable(LateWidget[RowsTable]):
     opened = Signal(QModelIndex)
 
     def __init__(self, columns: Sequence[TextColumn], words: str, name: str = "", *, tip: str = "") -> None:
-        super().__init__(partial(self._make, columns, words, name, tip), when_seen=True)
+        super().__init__(partial(self._table, columns, words, name, tip), when_seen=True)
         self.rows = RowsModel(columns)
 
-    def _make(self, columns: Sequence[TextColumn], words: str, name: str, tip: str) -> RowsTable:
+    def _table(self, columns: Sequence[TextColumn], words: str, name: str, tip: str) -> RowsTable:
         table = named(RowsTable(columns, words, name, rows=self.rows), tip=tip)
         table.clicked.connect(self.chosen)
         table.selectionModel().currentRowChanged.connect(lambda index, _before: self.chosen.emit(index))
