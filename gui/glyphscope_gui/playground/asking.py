@@ -12,7 +12,7 @@ import re
 from typing import Any
 
 from PySide6.QtCore import QEvent, QObject, Qt, Signal
-from PySide6.QtWidgets import QGridLayout, QLabel, QMenu, QPushButton, QSizePolicy, QWidget
+from PySide6.QtWidgets import QBoxLayout, QGridLayout, QLabel, QMenu, QPushButton, QSizePolicy, QWidget
 
 from glyphscope.base.visible import one_line, unseen, visible
 from glyphscope.events import ApprovalNeeded
@@ -38,10 +38,11 @@ from glyphscope_gui.shared.labels import (
     words_label,
 )
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import ScrollArea, grid_layout, hbox, vbox
+from glyphscope_gui.shared.layouts import STRETCH, FollowsSize, ScrollArea, grid_layout, hbox, vbox
 from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.shared.text_edits import LineEdit, SubmitEdit
 from glyphscope_gui.shared.whole_text import WholeText, show_whole
+from glyphscope_gui.theme.sizes import letters
 
 MAX_ARGUMENTS = 60
 """Arguments that are shown; the rest are sent unchanged, which the card says."""
@@ -376,9 +377,11 @@ class QuestionCard(Card):
 
 
 _LINES = 3
+_LEAST = 120
+"""Pixels of width, at the usual text size, that the reply's field has beside its buttons."""
 
 
-class ReplyBar(QWidget):
+class ReplyBar(FollowsSize, QWidget):
     """Hidden until a run has an answer. `sendRequested` carries the text."""
 
     sendRequested = Signal(str)
@@ -394,12 +397,22 @@ class ReplyBar(QWidget):
             "Copy the messages and the answer of this run into the prompt, to edit them or to add a tool result"
         )
         self.edit_button = link(tr("Edit messages"), tip, self, name="replyMessages")
-        hbox((self.edit, 1), self.send_button, self.edit_button, parent=self, margins=(8, 4, 8, 6), spacing=8)
+        self._buttons = hbox(self.send_button, self.edit_button, STRETCH, spacing=8)
+        self._parts = hbox((self.edit, 1), self._buttons, parent=self, margins=(8, 4, 8, 6), spacing=8)
         self.edit.textChanged.connect(self._show_whether)
         self.edit.submitted.connect(self._send)
         self._can_send = True
         self._show_whether()
         self.hide()
+
+    def _fit(self) -> None:
+        """Place the buttons below the field where there is no room for both, and below each other."""
+        needed = self.send_button.sizeHint().width() + self.edit_button.sizeHint().width() + 24
+        for box, least in ((self._parts, needed + _LEAST * letters(self)), (self._buttons, needed)):
+            narrow = self.width() < least
+            way = QBoxLayout.Direction.TopToBottom if narrow else QBoxLayout.Direction.LeftToRight
+            if box.direction() != way:
+                box.setDirection(way)
 
     def set_can_send(self, can_send: bool) -> None:
         """Set whether a run may start now."""

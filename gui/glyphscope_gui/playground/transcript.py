@@ -265,6 +265,10 @@ class Transcript(StreamView):
     def _set_margin(self) -> None:
         """Set the margin's width, a share of the page's if that is narrow."""
         self.margin = round(min(MARGIN * scale(), self.viewport().width() * _SHARE))
+        if self._foot is not None:
+            self._foot.resize(
+                self.viewport().width() - self.margin - 1, self._foot.height()
+            )  # it arranges itself
         frame = self.document().rootFrame()
         shape = frame.frameFormat()
         foot = (
