@@ -10,7 +10,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QPushButton
 
-from glyphscope.events import NOTATIONS, SHAPES, PromptEvaluated
+from glyphscope.events import NOTATIONS, SHAPES, Answer, PromptEvaluated
 from glyphscope.models import EMBEDDED
 from glyphscope_gui.runs import Phase
 from glyphscope_gui.shared import PageId
@@ -66,6 +66,41 @@ def test_a_failing_run_without_a_constraint_is_stopped_and_explained(qtbot, wind
         click(qtbot, window, "verdictButton")
     assert saved.args[0].whole >= saved.args[0].decoded == aborted.tokens_decoded
     assert f"of {saved.args[0].whole} tokens saved" in verdict.details.text()
+    assert page.evidence.savings_section.isVisibleTo(page.evidence)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        Answer("choice", "positive\nnegative"),
+        Answer(
+            "schema", '{"type": "object", "properties": {"age": {"type": "integer"}}, "required": ["age"]}'
+        ),
+        Answer(
+            "lark", 'start: "let" NAME "=" NUMBER\nNAME: /[a-z]{1,9}/\nNUMBER: /[0-9]{1,3}/\n%ignore / /\n'
+        ),
+    ],
+    ids=lambda answer: answer.kind,
+)
+def test_an_answer_that_is_not_a_call_is_masked_or_stopped_and_what_stopping_saved_is_measured(
+    qtbot, window, answer
+):
+    page = window.page(PageId.PLAYGROUND)
+    window.services.project.set_options(answer=answer, notation="json")
+    state = finish(qtbot, window)
+    assert state.failed is None and state.outcome == "valid" and state.call is None
+    assert state.answer.text.strip() == page.view.stream.toPlainText().strip()
+    sizes = page.evidence.size_section
+    qtbot.waitUntil(lambda: sizes.isVisibleTo(page.evidence) == (answer.kind == "schema"), timeout=RUN_MS)
+    if answer.kind == "schema":
+        assert page.evidence.size_heading.title.text() == "SIZE OF THIS ANSWER"
+
+    qtbot.mouseClick(window.header.constraint.button("off"), Qt.MouseButton.LeftButton)
+    aborted = finish(qtbot, window).aborted
+    assert aborted is not None and aborted.char in page.view.stream.decided_characters
+    with qtbot.waitSignal(window.runs.saved, timeout=RUN_MS) as saved:
+        click(qtbot, window, "verdictButton")
+    assert saved.args[0].whole > saved.args[0].decoded == aborted.tokens_decoded
     assert page.evidence.savings_section.isVisibleTo(page.evidence)
 
 
