@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from math import inf
 
-from PySide6.QtCore import QPoint, QPointF, QRectF, Qt, Signal
+from PySide6.QtCore import QEvent, QObject, QPoint, QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import (
     QFontMetricsF,
     QKeyEvent,
@@ -242,12 +242,20 @@ class Transcript(StreamView):
         self._foot = widget
         if widget is not None:
             widget.setParent(self.viewport())
+            widget.installEventFilter(self)
             widget.show()
         at_end = self._is_at_end()
         self._set_margin()
         self._place_headers()
         if at_end:
             self.verticalScrollBar().setValue(self.verticalScrollBar().maximum())
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Make room for the widget at the end when it needs another height."""
+        if watched is self._foot and event.type() == QEvent.Type.LayoutRequest:
+            self._set_margin()
+            self._place_headers()
+        return super().eventFilter(watched, event)
 
     def _place_headers(self) -> None:
         super()._place_headers()
