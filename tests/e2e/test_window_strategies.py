@@ -9,7 +9,11 @@ from PySide6.QtWidgets import QPushButton
 
 from glyphscope_gui.shared import PageId
 
-pytestmark = [pytest.mark.slow, pytest.mark.model]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.model,
+    pytest.mark.qt_log_ignore("does not support (raise|grabbing)", extend=True),  # popups, offscreen
+]
 RUN_MS = 240_000
 
 
@@ -79,7 +83,7 @@ def test_a_conversation_in_the_window_runs_a_call_after_its_approval(qtbot, wind
     results = [event for event in window.runs.events if event.__struct_config__.tag == "tool_result"]
     assert results and results[0].ok and results[0].source == "demo"
     assert [stage.kind for stage in state.stages][:2] == ["turn", "tool"]
-    assert results[0].sent in page.view.stream.toPlainText()
+    assert results[0].sent[:200] in page.view.stream.toPlainText(), "a long one is shown in part"
 
 
 def test_the_window_closes_with_an_open_approval_and_ends_its_run(qtbot, window):

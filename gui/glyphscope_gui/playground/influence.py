@@ -179,7 +179,7 @@ class InfluenceView(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.choices = choice_box(
-            self, "influenceChoice", tr("Choice to explain"), least=8,
+            self, "influenceChoice", tr("Choice to explain"), least=6,
             tip=tr("The tool, a field, a token or the whole answer of the shown run"),
         )  # fmt: skip
         explain = push_button(
