@@ -18,7 +18,7 @@ from glyphscope_gui.runs.compare_fields import CompareFields, CompareFieldsModel
 from glyphscope_gui.shared.fields import choice_box
 from glyphscope_gui.shared.labels import PlainLabel, named
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import hbox, splitter, vbox
+from glyphscope_gui.shared.layouts import FollowsSize, hbox, splitter, vbox
 from glyphscope_gui.shared.plain_table import PlainTable, PlainTree
 from glyphscope_gui.shared.plain_text import plain_data, plain_tip
 from glyphscope_gui.shared.table_model import Index, TableModel, TreeModel, TreeRows
@@ -219,7 +219,7 @@ class _PairsTable(PlainTable):
         self.fit_arms()
 
 
-class EvalPair(QWidget):
+class EvalPair(FollowsSize, QWidget):
     """`armsChosen` carries two ids when the user picks them, `pairChosen` a ComparedPair, `openRequested` a Sample of
     one.
     """
@@ -274,13 +274,13 @@ class EvalPair(QWidget):
         """Show the number of pairs, after the table was filled. `names` are short names of the arms."""
         self.counted.setText(words)
         self._names = names
-        self.words.setText(NOTHING if self._pairs.rowCount() else "")
+        self._say(NOTHING if self._pairs.rowCount() else "")
         self.aligned.hide()
         self.table.fit_arms()
 
     def show_alignment(self, alignment: Alignment) -> None:
         self._fields.show(alignment, self._names)
-        self.words.setText(difference_words(alignment, self._names))
+        self._say(difference_words(alignment, self._names))
         self.aligned.show()
         if not self._was_split:
             self._was_split = True
@@ -292,8 +292,17 @@ class EvalPair(QWidget):
 
     def show_words(self, words: str) -> None:
         """Show words in place of an alignment."""
-        self.words.setText(words)
+        self._say(words)
         self.aligned.hide()
+
+    def _say(self, words: str) -> None:
+        self.words.setText(words)
+        self._fit()
+
+    def _fit(self) -> None:
+        """Keep all lines of the words: a splitter does not ask for the height of a width."""
+        self.words.setMinimumHeight(0)  # which would be the least height for any width
+        self.words.setMinimumHeight(self.words.heightForWidth(self.width()))
 
     def _arms_changed(self) -> None:
         first, second = self.arms
