@@ -5,7 +5,16 @@ from __future__ import annotations
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QDialog, QFrame, QPlainTextEdit, QPushButton, QSpinBox, QTableView, QWidget
+from PySide6.QtWidgets import (
+    QComboBox,
+    QDialog,
+    QFrame,
+    QPlainTextEdit,
+    QPushButton,
+    QSpinBox,
+    QTableView,
+    QWidget,
+)
 
 from glyphscope_gui.shared import PageId
 
@@ -44,11 +53,11 @@ def test_a_new_user_gets_from_the_first_start_to_an_exported_run(qtbot, window, 
         click(qtbot, window, "tourNext")
     assert not tour.isVisible()
 
+    page = window.page(PageId.PLAYGROUND)
     qtbot.waitUntil(lambda: window.runs.model.phase == "ready", timeout=RUN_MS)
     first = ended(qtbot, window, lambda: click(qtbot, window, "runButton"))
-    assert first.outcome == "valid" and "valid call" in window.status.note.text()
+    assert first.outcome == "valid" and "valid call" in page.view.verdict.title.text()
 
-    page = window.page(PageId.PLAYGROUND)
     evidence = page.evidence
     token, row = next(
         (token.step.index, place)
@@ -100,10 +109,13 @@ def test_a_new_user_gets_from_the_first_start_to_an_exported_run(qtbot, window, 
     qtbot.waitUntil(lambda: bool(window.runs.state.tokens) and not window.runs.is_busy)
     assert page.view.tokens.currentIndex().isValid(), "the token of the violation is selected"
 
-    act(window, "export-pytest")
+    window.actions_.share.trigger()
     qtbot.waitUntil(lambda: window.findChild(QDialog, "exportDialog") is not None)
     dialog = window.findChild(QDialog, "exportDialog")
-    assert "def test_" in dialog.findChild(QPlainTextEdit).toPlainText()
+    form = dialog.findChild(QComboBox, "exportForm")
+    form.setCurrentIndex(form.findData("pytest"))
+    form.activated.emit(form.currentIndex())
+    qtbot.waitUntil(lambda: "def test_" in dialog.findChild(QPlainTextEdit).toPlainText())
     saved = tmp_path / "test_run.py"
     dialog.saveRequested.emit(str(saved), dialog._exported.text)
     qtbot.waitUntil(saved.is_file)

@@ -183,19 +183,19 @@ def test_a_run_that_does_not_start_is_an_error_above_the_last_run_with_its_fix(q
 
 def test_an_end_without_a_valid_call_is_shown_with_a_fix(qtbot, make):
     page = make(ScriptedModel("Hello."))
-    notice, project = page.view.notice, page.context.project
+    verdict, project = page.view.verdict, page.context.project
     project.set_options(stop_on="never")
     finish(qtbot, page)
-    assert "No valid call" in notice.label.text() and notice.property("error")
-    qtbot.mouseClick(notice.action, Qt.MouseButton.LeftButton)
+    assert verdict.title.text().startswith("✕ No valid call")
+    qtbot.mouseClick(verdict.button, Qt.MouseButton.LeftButton)
     assert project.options.constraint == "mask"
     project.set_options(constraint="off", strategy="loop")
     finish(qtbot, page)
-    assert "Answered without a call" in notice.label.text() and not notice.property("error")
-    qtbot.mouseClick(notice.action, Qt.MouseButton.LeftButton)
-    assert project.options.loop.tool_use == "enforced" and not notice.isVisible()
+    assert "Answered without a call" in verdict.title.text() and "✕" not in verdict.title.text()
+    qtbot.mouseClick(verdict.button, Qt.MouseButton.LeftButton)
+    assert project.options.loop.tool_use == "enforced" and not verdict.button.isVisible()
     finish(qtbot, page)
-    assert "invalid" in notice.label.text().lower() and notice.property("error")
+    assert verdict.title.text().startswith("✕ Constraint not met")
 
 
 OTHER = ScriptedModel(
@@ -216,14 +216,14 @@ OTHER = ScriptedModel(
     ],
     ids=["a prompt longer than the context", "no chat template", "the markers of another notation"],
 )
-def test_what_is_odd_about_a_run_is_in_the_notice_and_the_next_one_is_not_blocked(
+def test_what_is_odd_about_a_run_is_in_sight_and_the_next_one_is_not_blocked(
     qtbot, make, screen_of, model, options, words
 ):
     page = make(model)
     page.context.project.set_options(**options)
     state = finish(qtbot, page)
     screen = screen_of(page)
-    assert all(each in screen for each in words) and page.view.notice.isVisible()
+    assert all(each in screen for each in words)
     assert state.prompt is not None and state.prompt.text, "a prompt that is too long is shown"
     assert page.context.runs.phase is Phase.IDLE
 

@@ -220,6 +220,7 @@ def test_a_replayed_run_shows_the_rules_of_its_tokens_their_costs_and_their_plac
     window = make_window(RecordedModel(events))
     page, grammar = window.page(PageId.PLAYGROUND), window.page(PageId.GRAMMAR).view
     view, evidence, costs = page.view, page.evidence, grammar.costs
+    view.tabs.setCurrentWidget(view.tokens)
     shown(qtbot, window.context, run(request(constraint="off"), ScriptedModel(CALL)))
     assert view.tokens.isColumnHidden(RULE) and not evidence.rule_line.isVisible()
     assert costs.words.text() == NOT_MEASURED

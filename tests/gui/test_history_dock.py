@@ -292,7 +292,8 @@ def test_a_time_is_written_for_its_day(time, words):
 
 
 ENDS = {
-    "valid": "valid call", "judged": "verdict", "answered": "answered", "no-call": "answered without a call",
+    "valid": "valid call", "valid answer": "valid answer",
+    "judged": "verdict", "answered": "answered", "no-call": "answered without a call",
     "cut-off": "the answer was cut off", "no-tool": "no tool was", "unanswered": "question", "aborted": "stopped early",
     "failed": "failed", "unfinished": "not finished", "invalid": "valid call", "cancelled": "stopped", "limit": "limit",
     "refused": "constraint not met", "length": "token limit", "end-of-text": "the model", "stop-string": "stop string",
@@ -395,7 +396,7 @@ def test_the_history_the_page_and_the_record_of_a_run_agree(tmp_path, monkeypatc
         assert data["status"] == status_of(row.outcome)
     assert f"{VERDICTS[data['status']].sign} {data['words']}" in shown
     for words in (data["words"], outcome_words(row.outcome), end_of(state).words):
-        assert ENDS[kind] in words.lower()
+        assert ENDS.get(row.outcome, ENDS[kind]) in words.lower()
         if kind == "aborted":
             assert code in words
     if kind == "valid" and row.tool:

@@ -89,11 +89,11 @@ def is_valid(state: RunState) -> str:
     if state.outcome == "valid":
         return ""
     fault = state.aborted or (state.violations[0] if state.violations else None)
-    wanted = "call" if state.asks_for_call else "answer"
+    expected = "call" if state.asks_for_call else "answer"
     return (
         f"{fault.code} at character {fault.char}"
         if fault is not None
-        else f"no valid {wanted} ({state.outcome})"
+        else f"no valid {expected} ({state.outcome})"
     )
 
 

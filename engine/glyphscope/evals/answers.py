@@ -214,11 +214,11 @@ def _without_call(state: RunState) -> str:
             return state.answer.text
         return "An answer without a call"
     fault = state.aborted or (state.violations[0] if state.violations else None)
-    wanted = "call" if state.asks_for_call else "answer"
+    expected = "call" if state.asks_for_call else "answer"
     if fault is None:
         reason = state.finished.reason if state.finished is not None else state.outcome
-        return f"No valid {wanted} ({reason.replace('_', ' ')})"
-    return f"No valid {wanted}: {fault.code} {fault.path}".strip()
+        return f"No valid {expected} ({reason.replace('_', ' ')})"
+    return f"No valid {expected}: {fault.code} {fault.path}".strip()
 
 
 def _steps(state: RunState) -> Iterator[Step]:

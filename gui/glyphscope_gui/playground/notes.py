@@ -15,6 +15,7 @@ from PySide6.QtGui import QFont, QTextBlockFormat, QTextCharFormat, QTextCursor
 from PySide6.QtWidgets import QWidget
 
 from glyphscope.base.figures import duration
+from glyphscope.base.shorten import shorten
 from glyphscope.base.visible import visible
 from glyphscope.events import AnyEvent
 from glyphscope.runs.event_rows import Note, describe, json_text
@@ -184,7 +185,7 @@ def _beginning(text: str) -> str:
     lines = text[: MAX_SHOWN + 1].splitlines()
     if len(text) <= MAX_SHOWN and len(lines) <= MAX_LINES:
         return text
-    return "\n".join(lines[:MAX_LINES])[:MAX_SHOWN] + " …"
+    return shorten(text, min(MAX_SHOWN, len("\n".join(lines[:MAX_LINES])) + 1))
 
 
 def _link(title: str, text: str | Callable[[], str], tool: str) -> NoteBlock:

@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QFrame, QSizePolicy, QWidget
 
 from glyphscope.base.figures import count, duration, duration_ms, estimate
 from glyphscope.base.shorten import capitalised
+from glyphscope.base.visible import visible
 from glyphscope.events import Aborted, LimitReached, QuestionAsked, RepairTried
 from glyphscope.runs import RunState
 from glyphscope.runs.endings import end_of
@@ -207,6 +208,7 @@ class VerdictLine(FollowsSize, QFrame):
         self.button = push_button("", self, name="verdictButton", clicked=self._act)
         self._continue: Callable[[], None] = lambda: None
         self._then: Callable[[], None] = self._continue
+        self._once = False
         self._run = RunState()
         self._aborted: Aborted | None = None
         self._end = self._help = self._difference = self._saving = ""
@@ -269,7 +271,7 @@ class VerdictLine(FollowsSize, QFrame):
         elif not shown.over:
             words, status, sign = tr("Running"), "open", VERDICTS["open"].sign
         self.title.setText(f"{sign} {words}")
-        self.setAccessibleDescription(words)
+        self.setAccessibleDescription(visible(words, lines=True))
         set_role(self, status, key="verdict")
         set_role(self.title, f"verdict-{status}")
         self._show_details()
@@ -278,7 +280,7 @@ class VerdictLine(FollowsSize, QFrame):
         """Show what can be done after such an end, with a button that does it."""
         self._help = words
         if then is not None:
-            self._show_button(button, then)
+            self._show_button(button, then, once=True)
         self._show_details()
 
     def show_difference(self, words: str) -> None:
@@ -304,8 +306,10 @@ class VerdictLine(FollowsSize, QFrame):
         self.button.hide()
         self._show_details()
 
-    def _show_button(self, words: str, then: Callable[[], None], tip: str = "") -> None:
-        self._then = then
+    def _show_button(
+        self, words: str, then: Callable[[], None], tip: str = "", *, once: bool = False
+    ) -> None:
+        self._then, self._once = then, once
         self.button.setText(words)
         self.button.setToolTip(tip)
         self.button.setEnabled(True)
@@ -317,6 +321,7 @@ class VerdictLine(FollowsSize, QFrame):
         self.details.setVisible(bool(words))
 
     def _act(self) -> None:
+        self.button.setVisible(not self._once)
         self._then()
 
 
