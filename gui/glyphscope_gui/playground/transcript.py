@@ -110,7 +110,7 @@ class Transcript(StreamView):
         if text is not self.shown:
             self.shown, self._selected = text, None
         if shown.over:
-            self.setAccessibleDescription("\n".join(map(spoken, self.rows.rows)))
+            self.setAccessibleDescription(visible("\n".join(map(spoken, self.rows.rows)), lines=True))
         self.viewport().update()
 
     def show_continuation(self, text: str) -> None:
