@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from time import thread_time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from glyphscope.base.errors import GrammarError
 from glyphscope.base.figures import duration
@@ -18,21 +18,15 @@ from glyphscope.base.lines import Lines
 from glyphscope.base.shorten import and_more, shorten
 from glyphscope.base.visible import one_line
 from glyphscope.grammar import chars, tree
-from glyphscope.grammar.gbnf.cancellation import CheckCancelled, stoppable
-from glyphscope.grammar.gbnf.check import load_gbnf
-from glyphscope.grammar.gbnf.diagnostics import errors_in_words
-from glyphscope.grammar.lark_text.meaning import meaning_of
-from glyphscope.grammar.lark_text.parse.parser import read_lark
-from glyphscope.grammar.lexemes import lexeme
-from glyphscope.grammar.match.earley import MatchLimit, MatchLimits, State
-from glyphscope.grammar.match.nullability import nullable_rules, productive_rules
-from glyphscope.grammar.match.report import Compiled
-from glyphscope.grammar.regular.rust_regex import RegexProblem, rust_regex
 from glyphscope.grammar.regular.strings import any_character
 from glyphscope.grammar.traversal import callees_first
 from glyphscope.grammar.tree import Grammar, Node, Rule, TokenMatch
-from glyphscope.processes.compilers import service
 from glyphscope.registry.keywords import CUSTOM, RELAXED
+
+if (
+    TYPE_CHECKING
+):  # readers of grammars are imported where a schema has one: every check of a value imports this
+    from glyphscope.grammar.match.earley import State
 
 MAX_DEFINITION = 100_000
 """The maximum number of characters of a grammar in a schema: its rules are read before a run."""
@@ -64,6 +58,8 @@ def written_grammar(schema: Mapping[str, Any], where: str = CUSTOM) -> Grammar |
         return None
     if not isinstance(text, str):
         raise UnreadableGrammar(f"{CUSTOM} is a text, not {type(text).__name__}.", where=where)
+    from glyphscope.grammar.gbnf.check import load_gbnf
+
     before = "" if "::=" in text else "root ::= "
     try:
         return _relaxed_value(
@@ -101,6 +97,11 @@ def _relaxed_value(grammar: Grammar, schema: Mapping[str, Any], character: Node,
 
 @lru_cache(maxsize=64)
 def _read(syntax: str, definition: str) -> Grammar:
+    from glyphscope.grammar.gbnf.cancellation import CheckCancelled
+    from glyphscope.grammar.lexemes import lexeme
+    from glyphscope.grammar.match.nullability import productive_rules
+    from glyphscope.processes.compilers import service
+
     if len(definition) > MAX_DEFINITION:
         raise GrammarError(
             f"The grammar has {len(definition):,} characters, more than {MAX_DEFINITION:,}.",
@@ -132,6 +133,11 @@ def _read(syntax: str, definition: str) -> Grammar:
 
 
 def _read_lark(text: str) -> Grammar:
+    from glyphscope.grammar.gbnf.cancellation import stoppable
+    from glyphscope.grammar.gbnf.diagnostics import errors_in_words
+    from glyphscope.grammar.lark_text.meaning import meaning_of
+    from glyphscope.grammar.lark_text.parse.parser import read_lark
+
     until = thread_time() + SECONDS
     with stoppable(lambda: thread_time() > until):
         syntax = read_lark(text)
@@ -147,6 +153,8 @@ def _read_lark(text: str) -> Grammar:
 
 
 def _read_regex(text: str) -> Grammar:
+    from glyphscope.grammar.regular.rust_regex import RegexProblem, rust_regex
+
     try:
         body = rust_regex(text)
     except RegexProblem as problem:
@@ -173,6 +181,8 @@ def _with_relaxed(
     key: tree.ByIdentity[Grammar], names: tuple[str, ...], character: Node, where: str
 ) -> Grammar:
     grammar = key.value
+    from glyphscope.grammar.match.nullability import nullable_rules
+
     empty = nullable_rules(grammar)
     rules = dict(grammar.rules)
     for name in names:
@@ -236,6 +246,8 @@ class TextMatcher:
 
     def feed(self, text: str) -> int:
         """The number of characters of `text` that are possible; the state is then the one after them."""
+        from glyphscope.grammar.match.earley import MatchLimit
+
         if self.state is None:
             return len(text)
         try:
@@ -257,6 +269,9 @@ class TextMatcher:
 
 @lru_cache(maxsize=32)
 def _start(key: tree.ByIdentity[Grammar]) -> State:
+    from glyphscope.grammar.match.earley import MatchLimits
+    from glyphscope.grammar.match.report import Compiled
+
     return Compiled(key.value).start(MatchLimits())
 
 
