@@ -295,7 +295,7 @@ def test_no_page_scrolls_sideways_with_large_text_in_a_window_of_1024_pixels(win
         window.context.themes.choose("light", round(points * times))
         window.resize(1024, 700)
         QApplication.processEvents()
-        assert window.tabifiedDockWidgets(window.right)  # there is no room for both sides
+        qtbot.waitUntil(lambda: bool(window.tabifiedDockWidgets(window.right)))  # no room for both sides
         for page in PageId:
             window.navigator.show(page)
             qtbot.waitUntil(lambda: all_fit(times))  # noqa: B023 - called at once
