@@ -234,7 +234,7 @@ def test_a_run_that_asks_continues_when_answered_and_its_transcript_says_how(pla
     screen, runs = screen_of(playground), playground.context.runs
     playground.run()
     screen.until_can(ALLOW)
-    assert not screen.named("Fields of the call…")
+    assert not screen.named("Fields of the answer…")
     assert "search of demo" in screen.read(TRANSCRIPT)
     screen.press(ALLOW)
     screen.until(lambda: screen.named(QUESTION))
@@ -242,7 +242,7 @@ def test_a_run_that_asks_continues_when_answered_and_its_transcript_says_how(pla
     screen.write(QUESTION, "this")
     with qtbot.waitSignal(runs.ended):
         screen.press("Answer")
-    assert not screen.named(QUESTION) and screen.named("Fields of the call…") and screen.named("Your prompt")
+    assert not screen.named(QUESTION) and screen.named("Fields of the answer…") and screen.named("Your prompt")
     assert [event.answer for event in runs.events if isinstance(event, QuestionAnswered)] == ["this"]
 
 

@@ -64,7 +64,7 @@ def test_a_first_start_can_run_at_once_and_the_theme_changes_in_an_open_window(q
     assert len(project.tools.registry) == 7 and window.header.constraint.value == "mask"
     off(window)
     assert finish(qtbot, window).call is not None
-    assert screen.read(STREAM) == GOOD and len(screen.rows("Fields of the call…")) == 4
+    assert screen.read(STREAM) == GOOD and len(screen.rows("Fields of the answer…")) == 4
     assert "A valid call of search" in screen
     assert "SIZE OF THIS CALL" in screen
 

@@ -290,9 +290,23 @@ def _endpoint_problems(request: RunRequest, *, local: bool) -> Problems:
         )
 
 
-def native_obstacle(request: RunRequest, info: ModelInfo) -> GlyphscopeError | None:
-    """Why the model has no native notation: its chat template, or the one of the request, has no place for tools."""
-    if info.kind == "remote" or tool_calls_of(request, info):
+def notation_obstacle(
+    request: RunRequest, info: ModelInfo | None, *, native: bool
+) -> GlyphscopeError | None:
+    """Why the request's answer has no notation, or, if `native` is the one, not that of the model's chat template."""
+    answer = request.answer
+    if not answer.has_schema:
+        return GlyphscopeError(
+            f"The answer is a text ({answer}), which has no notation.",
+            hint="Only calls and values of a schema are written in one.",
+        )
+    if not native:
+        return None
+    if not answer.is_call:
+        return GlyphscopeError(
+            "It is the notation of calls, and the answer is a schema's value.", hint="Use JSON or GLYPH."
+        )
+    if info is None or info.kind == "remote" or tool_calls_of(request, info):
         return None
     return _no_form(with_fields(request, native="auto"), info).error
 

@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QWidget
 from glyphscope.base.errors import RequestProblem
 from glyphscope.events import ModelInfo, RunRequest
 from glyphscope.registry import ToolRegistry
-from glyphscope.runs.problems import native_obstacle
+from glyphscope.runs.problems import notation_obstacle
 from glyphscope_gui.run_settings.options import option_words
 from glyphscope_gui.run_settings.panel import OptionsPanel
 from glyphscope_gui.shared.labels import ElidedLink, PlainLabel, named, push_button
@@ -78,7 +78,7 @@ class RunHeader(FollowsSize, QFrame):
         self.options_button.set_words(" · ".join(words))
         tip = tr("Options of a run: {words}", words=", ".join(words))
         named(self.options_button, words=tip, description=tip, tip=plain_tip(tip))
-        self._show_native()
+        self._show_notations()
         self._fit()
 
     def show_problems(self, problems: Collection[RequestProblem]) -> None:
@@ -135,16 +135,17 @@ class RunHeader(FollowsSize, QFrame):
         """Set the open model, which decides the available settings; None while none is open."""
         self._model = model
         self.panel.show_model(model)
-        self._show_native()
+        self._show_notations()
 
-    def _show_native(self) -> None:
-        """Enable the native notation where the model has one, or say why not; a chosen one can be left."""
-        model, button = self._model, self.notation.button("native")
-        obstacle = None if model is None else native_obstacle(self._options, model)
-        button.setEnabled(obstacle is None)
-        tip = self._native_tip if obstacle is None else f"{self._native_tip}. {obstacle.words}"
-        if button not in self._marked:
-            named(button, description=tip, tip=plain_tip(tip))
+    def _show_notations(self) -> None:
+        """Enable the notations that the answer and the model have, or say why not; a chosen one can be left."""
+        for value, _words, about in NOTATIONS:
+            button = self.notation.button(value)
+            obstacle = notation_obstacle(self._options, self._model, native=value == "native")
+            button.setEnabled(obstacle is None)
+            tip = about if obstacle is None else f"{about}. {obstacle.words}"
+            if button not in self._marked:
+                named(button, description=tip, tip=plain_tip(tip))
 
     def show_parts(self, parts: frozenset[HeaderPart]) -> None:
         """Show only these parts, which the page in front uses."""
@@ -174,7 +175,6 @@ class RunHeader(FollowsSize, QFrame):
     def _make_pickers(self) -> None:
         self.notation = named(Segmented(NOTATIONS, parent=self), "notationPicker", tr("Notation"))
         self.notation.chosen.connect(self._choose_notation)
-        self._native_tip = self.notation.button("native").toolTip()
         self.constraint = named(
             Segmented(CONSTRAINTS, parent=self), "constraintPicker", tr("Constraint on tokens")
         )

@@ -296,7 +296,7 @@ class FieldTable(PlainTable):
         self._fields = model
         self._complete: StageState | None = None
         """The shown stage, once it is complete."""
-        named(self, "fieldTable", tr("Fields of the call with their verdicts"))
+        named(self, "fieldTable", tr("Fields of the answer with their verdicts"))
         self.setItemDelegateForColumn(VERDICT, PillDelegate(self))
         self.fit_rows(11)
         self.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)

@@ -37,7 +37,7 @@ from glyphscope_gui.shared.run_words import step_text
 from glyphscope_gui.theme import FollowsLooks, mono_font, theme
 
 _NOTHING = tr("Nothing was written here.")
-_EMPTY = tr("Press Run: the call appears here, token by token.")
+_EMPTY = tr("Press Run: the answer appears here, token by token.")
 
 
 class StreamView(FollowsLooks, TextView):
@@ -47,7 +47,7 @@ class StreamView(FollowsLooks, TextView):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        named(self, "streamView", tr("The call as it is being written"))
+        named(self, "streamView", tr("The answer as it is being written"))
         self.setReadOnly(True)
         self.setOpenLinks(False)
         self.setTextInteractionFlags(
