@@ -242,7 +242,9 @@ def test_a_run_that_asks_continues_when_answered_and_its_transcript_says_how(pla
     screen.write(QUESTION, "this")
     with qtbot.waitSignal(runs.ended):
         screen.press("Answer")
-    assert not screen.named(QUESTION) and screen.named("Fields of the answer…") and screen.named("Your prompt")
+    assert (
+        not screen.named(QUESTION) and screen.named("Fields of the answer…") and screen.named("Your prompt")
+    )
     assert [event.answer for event in runs.events if isinstance(event, QuestionAnswered)] == ["this"]
 
 

@@ -88,10 +88,10 @@ def parse_json(text: str, where: str) -> Any:
         raise InputError(f"Invalid JSON: {error}.", where=where) from None
 
 
-def read_json_lines(source: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The objects of a JSON Lines file, each with its place (`calls.jsonl, line 3`); blank lines are skipped."""
+def read_json_lines(source: str) -> Iterator[tuple[str, Any]]:
+    """The values of a JSON Lines file, each with its place (`calls.jsonl, line 3`); blank lines are skipped."""
     for place, line in _lines(source):
-        yield place, _json_object(line, place)
+        yield place, parse_json(line, place)
 
 
 def answer_lines(source: str, answer: Callable[[str, str, dict[str, Any]], bool]) -> bool:
@@ -103,7 +103,7 @@ def answer_lines(source: str, answer: Callable[[str, str, dict[str, Any]], bool]
     good, usable = True, True
     for place, line in _lines(source):
         try:
-            value = _json_object(line, place)
+            value = as_json_object(parse_json(line, place), place)
             if not isinstance(text := value.get("text"), str):
                 raise InputError('Each line needs a "text", a string.', where=place)
             good = answer(place, text, value) and good
@@ -121,8 +121,8 @@ def _lines(source: str) -> Iterator[tuple[str, str]]:
             yield f"{shown_source(source)}, line {number}", line
 
 
-def _json_object(line: str, place: str) -> dict[str, Any]:
-    value = parse_json(line, place)
+def as_json_object(value: Any, place: str) -> dict[str, Any]:
+    """The value of a line, which must be an object."""
     if not isinstance(value, dict):
         raise InputError("Each line must be a JSON object.", where=place)
     return value

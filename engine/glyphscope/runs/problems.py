@@ -290,9 +290,7 @@ def _endpoint_problems(request: RunRequest, *, local: bool) -> Problems:
         )
 
 
-def notation_obstacle(
-    request: RunRequest, info: ModelInfo | None, *, native: bool
-) -> GlyphscopeError | None:
+def notation_obstacle(request: RunRequest, info: ModelInfo | None, *, native: bool) -> GlyphscopeError | None:
     """Why the request's answer has no notation, or, if `native` is the one, not that of the model's chat template."""
     answer = request.answer
     if not answer.has_schema:
