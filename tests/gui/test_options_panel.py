@@ -6,6 +6,7 @@ import msgspec
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QPushButton
 
 from glyphscope.events import STRATEGIES, Answer, ApprovalRule, LoopSettings, ModelInfo, RunRequest, Sampling
 from glyphscope_gui.run_settings import FIRST, OPTIONS, OptionsPanel, option_words
@@ -141,3 +142,20 @@ def test_native_is_offered_where_the_model_has_a_notation_and_says_why_not(windo
         header.show_model(model)
         assert native.isEnabled() and "no place" not in native.toolTip()
     header.show_model(window.runs.model.info)
+
+
+@pytest.mark.slow
+def test_a_text_has_no_notation_and_a_value_has_no_native_one_with_the_reason_as_the_tip(window, screen_of):
+    project, native = window.services.project, screen_of(window).part("Notation").named("", QPushButton)
+    for answer, enabled, reason in (
+        (Answer("choice", "a\nb"), [False, False, False], "The answer is a text (choice a|b)"),
+        (Answer("lark", 'start: "a"'), [False, False, False], "has no notation"),
+        (Answer("schema", "{}"), [True, True, False], "the answer is a schema's value"),
+    ):
+        project.set_options(answer=answer)
+        assert [each.isEnabled() for each in native] == enabled
+        for each in native:
+            assert each.toolTip() == each.accessibleDescription()
+            assert (reason in each.toolTip()) == (not each.isEnabled())
+    project.set_options(answer=Answer())
+    assert native[0].isEnabled() and native[1].isEnabled() and "answer" not in native[0].toolTip()

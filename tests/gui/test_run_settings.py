@@ -595,20 +595,3 @@ def test_three_problems_are_beside_their_fields_and_at_run_and_vanish_with_their
     project.set_options(native="auto")
     native = screen.part("Notation")
     screen.until(lambda: any("native notation" in each.toolTip() for each in native.named("", QPushButton)))
-
-
-@pytest.mark.slow
-def test_a_text_has_no_notation_and_a_value_has_no_native_one_with_the_reason_as_the_tip(window, screen_of):
-    project, native = window.services.project, screen_of(window).part("Notation").named("", QPushButton)
-    for answer, enabled, reason in (
-        (Answer("choice", "a\nb"), [False, False, False], "The answer is a text (choice a|b)"),
-        (Answer("lark", 'start: "a"'), [False, False, False], "has no notation"),
-        (Answer("schema", "{}"), [True, True, False], "the answer is a schema's value"),
-    ):
-        project.set_options(answer=answer)
-        assert [each.isEnabled() for each in native] == enabled
-        for each in native:
-            assert each.toolTip() == each.accessibleDescription()
-            assert (reason in each.toolTip()) == (not each.isEnabled())
-    project.set_options(answer=Answer())
-    assert native[0].isEnabled() and native[1].isEnabled() and "answer" not in native[0].toolTip()
