@@ -10,14 +10,18 @@ import pytest
 
 from changed_turns import form
 from glyphscope.base.errors import GrammarError, RegistryError
-from glyphscope.events import Notation, Shape, Violation
+from glyphscope.events import Message, Notation, RunRequest, Shape, ToolCall, Violation
 from glyphscope.grammar import MaskReader, example_arguments, match_text, sample_texts, to_lark, uncallable
 from glyphscope.grammar.gbnf import emit_gbnf
+from glyphscope.models.remote import DIALECTS
 from glyphscope.prompting.signature import signature_pieces
 from glyphscope.registry import ToolRegistry, parse_document, to_json, to_openai
+from glyphscope.runs import RunState, run_state
+from glyphscope.runs.strategies import run
 from glyphscope.turns import Expected, TurnOptions, build_call_grammar, build_turn_grammar
 from glyphscope.validation import CallValidator
 from glyphscope.validation.checker import Checker
+from scripted_endpoint import DONE, Answer, chunk, endpoint, remote
 
 SUMS = """
 start: sum
@@ -255,3 +259,94 @@ def test_custom_tools_are_called_in_the_notations_of_models(
             event for event in (*validator.feed(text), *validator.finish()) if isinstance(event, Violation)
         ]
         assert reader.accepts(text) and (not found or grammar.unenforced), (text, found)
+
+
+# -- endpoints
+
+
+def piece(number: int, name: str = "", text: str = "", **more: Any) -> bytes:
+    """A piece of the call of a custom tool as OpenAI streams it."""
+    given = {key: value for key, value in (("name", name), ("input", text)) if value}
+    return chunk(delta={"tool_calls": [{"index": number, "type": "custom", "custom": given, **more}]})
+
+
+def asked(registry: ToolRegistry, **fields: Any) -> RunRequest:
+    return RunRequest(
+        prompt="Add.", registry=registry.to_document(), native="auto", constraint="mask", **fields
+    )
+
+
+def run_at(dialect: str, request: RunRequest, *pieces: bytes) -> tuple[RunState, dict[str, Any], str]:
+    """The run at a server of that dialect which answers so, the request's body, and the note beside the prompt."""
+    answer = Answer((*pieces, chunk(finish="tool_calls"), DONE))
+    with endpoint(answer) as server, remote(server, f"?dialect={dialect}") as model:
+        state = run_state(run(request, model))
+    assert state.prompt is not None
+    return state, server.asked[-1].body, state.prompt.note
+
+
+def test_openai_gets_custom_tools_as_such_and_their_calls_are_read():
+    registry, talk = (
+        parse_document([custom(), ADD]),
+        (
+            Message("assistant", "", (ToolCall("calc", {"input": "1+1"}), ToolCall("add", {"a": 1}))),
+            Message("tool", "2"),
+        ),
+    )
+    streamed = (piece(0, "calc", id="a"), piece(0, text="1+"), piece(0, text="(2-3)"))
+    state, body, note = run_at("openai", asked(registry, tool_choice="calc", history=talk), *streamed)
+    assert body["tools"] == to_openai(registry, "chat") and body["tools"][0]["type"] == "custom"
+    assert body["tool_choice"] == {"type": "custom", "custom": {"name": "calc"}}
+    past = next(message for message in body["messages"] if message.get("tool_calls"))["tool_calls"]
+    assert [each["type"] for each in past] == ["custom", "function"]
+    assert (
+        past[0]["custom"] == {"name": "calc", "input": "1+1"} and past[0]["id"] and "function" not in past[0]
+    )
+    assert state.outcome == "valid" and state.call is not None and "custom tool" not in note
+    assert (state.call.tool, state.call.arguments) == ("calc", {"input": "1+(2-3)"})
+    assert any(part.of == "/calc" for part in state.prompt.parts)
+
+
+def test_a_text_with_quotes_and_lines_arrives_as_it_is_and_other_calls_follow():
+    registry = parse_document([custom(QUOTES), ADD])
+    said = 'say "a\\é"\n"b"'
+    function = {"index": 1, "function": {"name": "add", "arguments": '{"a": 1}'}, "custom": {}}
+    state, _, _ = run_at(
+        "openai", asked(registry, most_calls=None),
+        *(piece(0, "calc" if not at else "", letter, id="a") for at, letter in enumerate(said)),
+        chunk(delta={"tool_calls": [function]}), piece(2, "calc", 'say "c"', id="c"),
+    )  # fmt: skip
+    assert [call.arguments for call in state.stages[-1].calls] == [
+        {"input": said},
+        {"a": 1},
+        {"input": 'say "c"'},
+    ]
+
+
+def test_a_text_that_leaves_the_grammar_is_found_at_its_character_though_openai_constrains_it():
+    state, _, _ = run_at(
+        "openai", asked(tools()), piece(0, "calc", "1+"), piece(0, text="x"), piece(0, text="2")
+    )
+    (found,) = state.violations
+    assert found.message.startswith("input leaves the rule") and state.text[found.char] == "x"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dialect", sorted({*DIALECTS} - {"openai"}))
+def test_other_servers_get_custom_tools_as_functions_and_the_note_says_so(dialect):
+    written = chunk(
+        delta={"tool_calls": [{"index": 0, "function": {"name": "calc", "arguments": '{"input": "1"}'}}]}
+    )
+    state, body, note = run_at(dialect, asked(tools()), written)
+    assert {each["type"] for each in body["tools"]} == {"function"} and state.outcome == "valid"
+    assert "The custom tool calc was sent as a function with the argument input" in note
+
+
+def test_a_model_without_custom_tools_is_reported_with_the_way_to_send_functions():
+    words = json.dumps({"error": {"message": "Unsupported value: tools[0].type 'custom'."}}).encode()
+    with (
+        endpoint(Answer((words,), 400, "application/json")) as server,
+        remote(server, "?dialect=openai") as model,
+    ):
+        failed = list(run(asked(tools()), model))[-1]
+    assert "?dialect=compatible" in failed.hint

@@ -42,6 +42,8 @@ def values(pointer: str, **properties: Any) -> list[Any]:
         ("maxLength", {"type": "string", "maxLength": 3}, ["vvvv", "vééé"]),
         ("pattern", {"type": "string", "pattern": "^[a-z]+$"}, ["", "v!", "V"]),
         ("format", {"type": "string", "format": "date"}, ["2025-02-30", "2025-13-01"]),
+        ("x-grammar", {"type": "string", "x-grammar": {"type": "grammar", "syntax": "regex", "definition": "[ab]+"}},
+         ["", "A"]),
         ("enum", {"enum": ["celsius", 5]}, ["celsiuss", "celsiu", "CELSIUS", 6]),
         ("const", {"const": True}, [False, "true"]),
         ("type", {"type": "integer"}, ["1", 1.5, None, True, [], {}]),

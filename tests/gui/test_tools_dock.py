@@ -10,7 +10,7 @@ from PySide6.QtCore import QObject, QPoint, Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QWidget
 
-from glyphscope.registry import Tool, ToolRegistry, default_registry, load_registry, to_json
+from glyphscope.registry import Tool, ToolRegistry, bundled_registry, default_registry, load_registry, to_json
 from glyphscope_gui.project import RegistryDocument
 from glyphscope_gui.shared import LineEdit, end_work
 from glyphscope_gui.theme import ThemeManager
@@ -377,6 +377,16 @@ def test_a_file_of_many_tools_is_read_in_another_thread(screen, dock, document, 
     assert len(readers) == 1 and readers[0] != threading.get_ident(), "it is read in the background"
     document.undo_stack.undo()
     assert document.registry == default_registry()
+
+
+@pytest.mark.slow
+def test_bundled_tools_are_opened_from_the_menu_custom_ones_with_their_grammar(screen, document):
+    screen.press("custom")
+    screen.until("4 tools from custom")
+    screen.press("Replace")
+    assert document.registry == bundled_registry("custom")
+    screen.choose(TREE, "input *")
+    assert "SIGN: /[-+]/" in screen.read("Grammar")
 
 
 @pytest.mark.slow

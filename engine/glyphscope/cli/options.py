@@ -36,7 +36,7 @@ RegistryOption: TypeAlias = Annotated[
         "--registry",
         "-r",
         metavar="FILE|NAME",
-        help="Tools that may be called (JSON), or default, verbs, workspace, destiny. Default: the bundled seven.",
+        help="Tools that may be called (JSON), or default, verbs, workspace, destiny, custom. Default: the first.",
     ),
 ]
 

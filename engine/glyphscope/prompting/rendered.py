@@ -153,8 +153,8 @@ def _of_tools(text: str, value: Any, names: set[str]) -> Iterator[_Stretch]:
     roots: dict[str, str] = {}
     for number, one in enumerate(value if listed else [value]):
         inside = f"/{number}" if listed else ""
-        for below in ("/function", ""):
-            function = one.get("function") if below and isinstance(one, dict) else one
+        for below in ("/function", "/custom", ""):
+            function = one.get(below[1:]) if below and isinstance(one, dict) else one
             name = function.get("name") if isinstance(function, dict) else None
             if isinstance(name, str) and name in names:
                 roots[inside] = to_pointer((name,))

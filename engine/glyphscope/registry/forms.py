@@ -7,7 +7,7 @@ in its JSON-RPC envelope); `{name: JSON Schema}`; and `{name: {"args": {argument
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
@@ -260,6 +260,11 @@ def to_openai(registry: ToolRegistry, api: Api = "templates") -> list[dict[str, 
     Chat templates and servers other than OpenAI's have no custom tools: for them these are functions, too.
     """
     return [_openai(tool, api) for tool in registry.allowed]
+
+
+def with_custom(functions: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The functions of `to_openai` in the form of Chat Completions, in which custom tools are such."""
+    return [_openai(Tool(**each["function"]), "chat") for each in functions]
 
 
 def _openai(tool: Tool, api: Api) -> dict[str, Any]:

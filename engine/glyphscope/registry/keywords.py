@@ -94,6 +94,10 @@ def _unless(*values: Any) -> Callable[[Any], bool]:
     return lambda value: value not in values
 
 
+def _is_grammar(form: Any) -> bool:
+    return isinstance(form, str) or (isinstance(form, dict) and form.get("type") == "grammar")
+
+
 def _together(first: Any, second: Any) -> Any:
     return {"allOf": [first, second]}
 
@@ -197,7 +201,7 @@ KEYWORDS: dict[str, Keyword] = {
         Keyword("additionalItems", inside="one", relaxable=False),
         Keyword("dependencies", inside="named", in_place=True, relaxable=False),
         Keyword("contentSchema", inside="one", relaxable=False),
-        Keyword(CUSTOM, code="CONSTRAINT_PATTERN"),
+        Keyword(CUSTOM, rejects=_is_grammar, breaks="text", code="CONSTRAINT_PATTERN"),
         # without a type, almost any text is accepted
         Keyword("type", both=_both_types, rejects=_always, code="TYPE_MISMATCH", said=True),
         _definitions("$defs"),

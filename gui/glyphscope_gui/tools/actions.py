@@ -10,10 +10,18 @@ from typing import Any
 
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QAction, QGuiApplication, QKeySequence
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QMenu, QWidget
 
 from glyphscope.base.json_values import json_file
-from glyphscope.registry import Tool, ToolRegistry, load_registry, to_json, to_openai
+from glyphscope.registry import (
+    Tool,
+    ToolRegistry,
+    bundled_registries,
+    bundled_registry,
+    load_registry,
+    to_json,
+    to_openai,
+)
 from glyphscope.registry.forms import Api
 from glyphscope.registry.tool import custom_parameters
 from glyphscope.store import atomic_write
@@ -52,6 +60,10 @@ class ToolActions(QObject):
         self.allow_all = self._action(tr("Allow all tools"), lambda: document.set_all_enabled(True))
         self.forbid_all = self._action(tr("Forbid all tools"), lambda: document.set_all_enabled(False))
         self.import_file = self._action(tr("Import tools…"), self._ask_for_file)
+        self.bundled = QAction(tr("Bundled tools"), self)
+        self.bundled.setMenu(QMenu(owner))
+        for name in bundled_registries():
+            self.bundled.menu().addAction(self._action(name, partial(self.read_file, name)))
         self.paste = self._action(tr("Paste tools"), self._paste, "Ctrl+Shift+V")
         self.export_file = self._action(tr("Export the registry…"), lambda: self._ask_where_to(to_json))
         self.export_openai = self._action(
@@ -73,13 +85,11 @@ class ToolActions(QObject):
         for action in (self.add_argument, self.duplicate, self.remove, self.move_up, self.move_down):
             action.setEnabled(item is not None)
 
-    def read_file(self, path: Path) -> None:
-        """Read a file of tools in the background, then ask what to do with them."""
+    def read_file(self, source: Path | str) -> None:
+        """Read a file of tools, or the bundled ones of that name, in the background; then ask what to do with them."""
+        read, name = (bundled_registry, source) if isinstance(source, str) else (load_registry, source.name)
         self.background.start(
-            "import",
-            lambda: load_registry(path),
-            lambda found: self._take(found, path.name),
-            self._show_error,
+            "import", partial(read, source), lambda found: self._take(found, name), self._show_error
         )
 
     def _action(self, text: str, slot: Callable[[], object], shortcut: str = "") -> QAction:

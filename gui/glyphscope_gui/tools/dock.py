@@ -297,7 +297,7 @@ class ToolsDock(TakesFiles, QWidget):
         return (
             [acts.add_tool, acts.add_argument, acts.duplicate, acts.remove, acts.move_up, acts.move_down],
             [acts.allow_all, acts.forbid_all],
-            [acts.add_custom, acts.import_file, acts.paste],
+            [acts.add_custom, acts.bundled, acts.import_file, acts.paste],
             [acts.export_file, acts.export_openai, acts.export_responses],
         )
 

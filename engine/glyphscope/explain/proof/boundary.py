@@ -23,7 +23,7 @@ from glyphscope.explain.proof.instances import instances, value_at
 from glyphscope.explain.proof.places import FALSE, MAX_CONSTRAINTS, PlacedConstraint, constraints, merged
 from glyphscope.grammar.generate.example import example_arguments, example_value
 from glyphscope.registry import Tool, making
-from glyphscope.registry.keywords import KEYWORDS, companions
+from glyphscope.registry.keywords import CUSTOM, KEYWORDS, companions
 from glyphscope.validation.checker import Checker
 
 _EXAMPLES, _OWN, _ENOUGH = 8, 5, 3
@@ -40,6 +40,8 @@ _CACHED_VERDICTS = 20_000
 _SECONDS = 20.0
 """The time limit for one tool, enough for 2,000 constraints; further ones are reported as not tried."""
 _NOTHING = object()
+_NO_VALUE = "no value was found that breaks it: other constraints may leave it nothing to reject"
+_UNREAD = "a grammar of the text of a value is what a mask writes, and no validator judges values by it"
 
 
 @dataclass(frozen=True)
@@ -183,7 +185,9 @@ class _Finder:
                 break
         if strict:
             return strict, ""
-        return weak[:3], "no value was found that breaks it: other constraints may leave it nothing to reject"
+        return weak[:3], _UNREAD if constraint.keyword == CUSTOM and isinstance(
+            constraint.value, str
+        ) else _NO_VALUE
 
     def _bases_of(self, constraint: PlacedConstraint) -> Iterator[Any]:
         """Valid arguments with a value at the constraint's place; for the whole arguments, also the tool's example."""

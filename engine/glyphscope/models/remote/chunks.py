@@ -27,12 +27,15 @@ class Likely(NamedTuple):
 
 
 class CallPiece(NamedTuple):
-    """A piece of a tool call: pieces of its name and of its arguments, which are JSON text."""
+    """A piece of a tool call: pieces of its name and of its arguments, which are JSON text; of a custom tool, they are
+    its text (`custom`).
+    """
 
     number: int | None
     name: str
     arguments: str
     id: str = ""
+    custom: bool = False
 
 
 class Chunk(NamedTuple):
@@ -95,10 +98,15 @@ def _calls(delta: dict[str, Any]) -> list[CallPiece]:
     given = delta.get("tool_calls")
     pieces = []
     for each in [given] if isinstance(given, dict) else _list(given):
-        function = as_object(each.get("function")) or each
+        function = as_object(each.get("function"))
+        # some servers send an empty `custom` with each function
+        custom = {} if function else as_object(each.get("custom"))
+        if custom:
+            function = {"name": custom.get("name"), "arguments": custom.get("input")}
         index, id = each.get("index"), each.get("id")
         number = index if isinstance(index, int) else None
-        pieces.append(CallPiece(number, *_function(function), id if isinstance(id, str) else ""))
+        id = id if isinstance(id, str) else ""
+        pieces.append(CallPiece(number, *_function(function or each), id, bool(custom)))
     if isinstance(delta.get("function_call"), dict):
         pieces.append(CallPiece(0, *_function(delta["function_call"])))
     return pieces

@@ -37,7 +37,8 @@ class Dialect(NamedTuple):
     may accept `chat_template_kwargs`; otherwise it is known to reject or ignore them. `effort` is the place of the
     reasoning effort: OpenAI's field, or among the variables of the template. `names_tool`: a `tool_choice` may name
     the tool; otherwise only that tool is sent, and a call is required. `few_stops`: it accepts only four stop
-    strings. `keeping_stop` are fields that make it send the stop string that it found, so that the end is known.
+    strings. `custom_tools`: tools may be custom ones, with a grammar; otherwise they are functions. `keeping_stop` are
+    fields that make it send the stop string that it found, so that the end is known.
     """
 
     name: str
@@ -58,6 +59,7 @@ class Dialect(NamedTuple):
     effort: Literal["", "field", "template"] = "field"
     names_tool: bool = True
     few_stops: bool = False
+    custom_tools: bool = False
     keeping_stop: Mapping[str, Any] = {}
 
 
@@ -107,7 +109,7 @@ SGLANG = Dialect(
 )  # fmt: skip
 OPENAI = Dialect(
     "openai", "OpenAI", sampling=_same("top_p", "seed"), sampling_on=_OPENAI_ON, most_tokens="max_completion_tokens",
-    template_fields=False, few_stops=True,
+    template_fields=False, few_stops=True, custom_tools=True,
 )  # fmt: skip
 COMPATIBLE = Dialect(
     "compatible", "OpenAI-compatible", sampling=_same("top_p", "seed"), sampling_on=_OPENAI_ON

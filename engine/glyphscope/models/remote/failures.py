@@ -126,6 +126,8 @@ def _hint(said: str) -> str:
         return "It takes no variables of a template: leave them out, and thinking to it (--thinking auto)."
     if "reasoning_effort" in low or "reasoning effort" in low:
         return "It does not know this reasoning effort: give another one, or leave it out."
+    if "custom" in low and "tool" in low:
+        return "Its model takes no custom tools: with ?dialect=compatible in the address, they are sent as functions."
     if "tool" in low:
         return "Use the notation glyph or json, or start the server with its tool calls enabled."
     return ""

@@ -6,12 +6,13 @@ Only this module chooses the field for a run's constraint, and reports it.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
 from glyphscope.base.errors import GrammarError, PromptError
+from glyphscope.base.shorten import listed
 from glyphscope.events import (
     AUTO,
     AnswerKind,
@@ -26,6 +27,8 @@ from glyphscope.models.chat import RESULTS_AS_USER, results_as_user
 from glyphscope.models.chat_messages import CallStyle, link_results, template_message, with_calls_as_text
 from glyphscope.models.interface import GenerateRequest
 from glyphscope.models.remote.dialect import RESPONSE_FORMAT, TEMPLATE_FIELD, Dialect
+from glyphscope.registry.forms import with_custom
+from glyphscope.registry.tool import CUSTOM_INPUT
 
 MAX_ALTERNATIVES = 20
 """Alternatives that OpenAI and vLLM report for one token."""
@@ -36,6 +39,8 @@ _SWITCH = "enable_thinking"
 _STYLE = CallStyle("string", None)
 """The form of calls in OpenAI's API: arguments as text, and null for no text."""
 _STOPS_OF_OPENAI = 4
+_SHOWN = 8
+"""Tools that a note names."""
 
 
 EnforcedKind: TypeAlias = Literal["", "grammar", "schema", "tools"]
@@ -130,17 +135,52 @@ def readable(messages: Sequence[Message], tools: Sequence[dict[str, Any]]) -> tu
     return f"{added}{''.join(turns)}[assistant]\n", added
 
 
-def _message(message: Message, dialect: Dialect) -> dict[str, Any]:
-    """The message in OpenAI's form; reasoning is sent only to servers whose templates may read it."""
+def sent_tools(tools: Sequence[dict[str, Any]], dialect: Dialect) -> list[dict[str, Any]]:
+    """The functions, as custom tools where they are such and the server has them."""
+    return with_custom(tools) if dialect.custom_tools else list(tools)
+
+
+def tools_note(tools: Sequence[dict[str, Any]], dialect: Dialect) -> str:
+    """A note on custom tools that the server knows only as functions; empty without them."""
+    names = [] if dialect.custom_tools else [*_custom_names(with_custom(tools))]
+    if not names:
+        return ""
+    what = (
+        f"The custom tool {names[0]} was"
+        if len(names) == 1
+        else f"The custom tools {listed(names, _SHOWN)} were"
+    )
+    return (
+        f"{what} sent as {'a function' if len(names) == 1 else 'functions'} with the argument {CUSTOM_INPUT}, as "
+        f"{dialect.title} has no custom tools: the grammar of the text may be ignored there, and is judged here."
+    )
+
+
+def _custom_names(tools: Sequence[dict[str, Any]]) -> Iterator[str]:
+    return (tool["custom"]["name"] for tool in tools if tool["type"] == "custom")
+
+
+def _message(message: Message, dialect: Dialect, custom: Collection[str]) -> dict[str, Any]:
+    """The message in OpenAI's form; reasoning is sent only to servers whose templates may read it.
+
+    Calls of the tools named in `custom` are those of custom tools.
+    """
     keys = ["reasoning_content"] if dialect.template_fields else []
-    return template_message(message, _STYLE, keys)
+    made = template_message(message, _STYLE, keys)
+    for call, given in zip(message.tool_calls, made.get("tool_calls", ())):
+        text = call.arguments.get(CUSTOM_INPUT)
+        if call.name in custom and isinstance(text, str):
+            del given["function"]
+            given |= {"type": "custom", "custom": {"name": call.name, "input": text}}
+    return made
 
 
 def body_of(
     request: GenerateRequest, constraint: EndpointConstraint, dialect: Dialect, model: str, *, logprobs: bool
 ) -> dict[str, Any]:
     """The request's body. Raises PromptError if the endpoint cannot continue an existing answer."""
-    messages = [_message(message, dialect) for message in outgoing(request.messages)[0]]
+    custom = frozenset(_custom_names(sent_tools(request.tools, dialect)))
+    messages = [_message(message, dialect, custom) for message in outgoing(request.messages)[0]]
     if not messages:
         messages = [{"role": "user", "content": request.prompt}]
     body: dict[str, Any] = {"model": model, "messages": messages, "stream": True, **dialect.counting}
@@ -171,7 +211,7 @@ def asked_tools(request: GenerateRequest, dialect: Dialect) -> dict[str, Any]:
 
     Without a constraint, no call is required, so that the model's own behaviour is seen.
     """
-    tools, choice = list(request.tools), request.tool_choice
+    tools, choice = sent_tools(request.tools, dialect), request.tool_choice
     fields: dict[str, Any] = {"tools": tools, "parallel_tool_calls": request.most_calls != 1}
     if choice in ("auto", "none"):
         return fields | {"tool_choice": choice}
@@ -180,7 +220,8 @@ def asked_tools(request: GenerateRequest, dialect: Dialect) -> dict[str, Any]:
     if choice == "required":
         return fields | {"tool_choice": "required"}
     if dialect.names_tool:
-        return fields | {"tool_choice": {"type": "function", "function": {"name": choice}}}
+        kind = "custom" if choice in _custom_names(tools) else "function"
+        return fields | {"tool_choice": {"type": kind, kind: {"name": choice}}}
     named = [tool for tool in tools if tool["function"]["name"] == choice]
     return fields | {"tools": named, "tool_choice": "required"}
 

@@ -50,6 +50,8 @@ from glyphscope.models.remote.fields import (
     constraint_of,
     outgoing,
     readable,
+    sent_tools,
+    tools_note,
     unsaid,
     with_written,
 )
@@ -267,9 +269,9 @@ class RemoteModel:
     ) -> RenderedPrompt:
         """The sent messages, each under its role: the endpoint applies its own template."""
         sent, note = outgoing(messages)
-        text, added = readable(sent, tools)
-        note = f"{note} {chat_note(chat, self.dialect)}".strip()
-        return RenderedPrompt(text, 0, note, added)
+        text, added = readable(sent, sent_tools(tools, self.dialect))
+        notes = (note, chat_note(chat, self.dialect), tools_note(tools, self.dialect))
+        return RenderedPrompt(text, 0, " ".join(filter(None, notes)), added)
 
     def turn_form(self, chat: ChatOptions = DEFAULT_CHAT) -> None:
         """None: the endpoint parses the answer with its own template, and sends the parts."""

@@ -1,7 +1,8 @@
 """An answer in the parts that an endpoint sends, written as the text that the validators read.
 
 Reasoning is between the markers of `ENDPOINT_FORM`, each call is a line, and the order of parts is kept: text that
-arrives in the middle of a call is written after it. A call is written as `{"name": …, "arguments": …}`.
+arrives in the middle of a call is written after it. A call is written as `{"name": …, "arguments": …}`, and that of a
+custom tool with its text as the argument `input`: its end is not known before the next part.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import json
 from typing import Literal, TypeAlias
 
 from glyphscope.models.remote.chunks import CallPiece
+from glyphscope.registry.tool import CUSTOM_INPUT
 from glyphscope.turns.form import ENDPOINT_FORM
 
 assert ENDPOINT_FORM.reasoning is not None, "the form has its markers"
@@ -59,7 +61,7 @@ class CallWriter:
         self._key: int | str | None = None
         self._id = ""
         self._name = ""
-        self._in_arguments = False
+        self._in_arguments = self._custom = False
         self._arguments: list[str] = []
         self._length = self._written = 0
         """The characters of the arguments so far, and the number of their pieces that are written."""
@@ -75,7 +77,7 @@ class CallWriter:
 
     @property
     def _is_whole(self) -> bool:
-        return bool(self._whole) and bool(self._name)
+        return bool(self._custom or self._whole) and bool(self._name)
 
     def feed(self, piece: CallPiece) -> str:
         """The text that the piece adds. A call with another number follows the previous one."""
@@ -94,7 +96,7 @@ class CallWriter:
         self._open = False
         if self._key is not None and self._id:
             self._complete[self._key, self._id] = self._name, "".join(self._arguments)
-        return self._to_arguments() + ("}" if self._arguments else "{}}")
+        return self._to_arguments() + ('"}}' if self._custom else "}" if self._arguments else "{}}")
 
     def end(self) -> str:
         """The text that closes the open call, and the text of the waiting calls."""
@@ -121,6 +123,7 @@ class CallWriter:
             self.begun = self._open = True
             self._key, self._id, self._name = _key(piece), "", ""
             self._in_arguments, self._arguments, self._length, self._written = False, [], 0, 0
+            self._custom = piece.custom
             self._whole = _Whole()
         self._id = self._id or piece.id
         if not self._in_arguments and piece.name != self._name:  # some servers repeat the name in each piece
@@ -128,7 +131,8 @@ class CallWriter:
         if arguments := self._new_arguments(piece.arguments):
             self._arguments.append(arguments)
             self._length += len(arguments)
-            self._whole.feed(arguments)
+            if not self._custom:
+                self._whole.feed(arguments)
             if self._name:
                 text += self._to_arguments()
         return text
@@ -167,9 +171,12 @@ class CallWriter:
         """The text of the name, which is complete once something follows it, and the arguments that wait for it."""
         text = "" if self._in_arguments else f'{json.dumps(self._name, ensure_ascii=False)}, "arguments": '
         self._in_arguments = True
-        text += "".join(self._arguments[self._written :])
+        new = "".join(self._arguments[self._written :])
+        if self._custom:  # its text is the only argument
+            text += f'{{"{CUSTOM_INPUT}": "' if text else ""
+            new = json.dumps(new, ensure_ascii=False)[1:-1]
         self._written = len(self._arguments)
-        return text
+        return text + new
 
 
 def _same_json(one: str, other: str) -> bool:
