@@ -20,8 +20,16 @@ from glyphscope.models import ConstraintMade, PromptReady, RecordedModel, Script
 from glyphscope.models.decoding import MaskCache, TokenMask
 from glyphscope.processes.compilers.masks import byte_tokenizer
 from glyphscope.registry import default_registry, parse_document
-from glyphscope.runs import run_state
-from glyphscope.runs.strategies import BuiltGrammar, TextCache, call_constraint, expected_part, run
+from glyphscope.runs import prepare, run_state
+from glyphscope.runs.strategies import (
+    BuiltGrammar,
+    TextCache,
+    call_constraint,
+    expected_part,
+    run,
+    unenforced,
+    unenforced_words,
+)
 
 REGISTRY = default_registry()
 DOCUMENT = REGISTRY.to_document()
@@ -45,6 +53,28 @@ def test_the_same_constraint_is_built_once():
     first = call_constraint(request(prompt="another prompt, the same tools"), REGISTRY)
     again = call_constraint(request(), parse_document(DOCUMENT))
     assert (again.text, again.build_ms) == (first.text, 0.0)
+
+
+LISTED = {"type": "array", "items": {"type": "string", "format": "regex"}, "uniqueItems": True}
+TICKET = {"ticket": {"type": "object", "properties": {"labels": LISTED}, "required": ["labels"]}}
+
+
+@pytest.mark.parametrize("constraint", ["mask", "gbnf"])
+@pytest.mark.parametrize("native", ["", "auto"])
+def test_keywords_that_a_constraint_does_not_enforce_are_named_before_a_run(constraint, native):
+    document = parse_document(TICKET).to_document()
+    asked = prepare(request(registry=document, constraint=constraint, native=native))
+    found = unenforced(asked)
+    assert {each.keyword for each in found} == {"uniqueItems", "format"}
+    words = unenforced_words(found, constraint)
+    assert words.startswith("2 constraints are checked after, not ")
+    assert "labels uniqueItems (ticket)" in words and "labels items format (ticket)" in words
+
+
+def test_without_such_keywords_or_without_a_constraint_there_is_nothing_to_say():
+    for changes in ({}, {"constraint": "off", "registry": TICKET}, {"grammar": 'root ::= "a"', "registry": TICKET}):
+        found = unenforced(prepare(request(**changes)))
+        assert found == () and unenforced_words(found, "mask") == ""
 
 
 def test_every_option_that_changes_the_text_changes_the_key():

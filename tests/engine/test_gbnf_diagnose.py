@@ -92,6 +92,13 @@ def test_left_recursion_is_reported_where_the_rule_begins_with_itself():
     assert found.start == text.rindex("ws")
 
 
+def test_the_message_on_left_recursion_shows_the_repetition_of_these_rules():
+    text = 'root ::= sum " = " number\nsum ::= sum " + " number | number\nnumber ::= [0-9]+'
+    (found,) = (d for d in check_gbnf(text).diagnostics if d.code == "left-recursion")
+    assert found.message.endswith('use a repetition: `sum ::= number (" + " number)*`.')
+    assert found.fix.edits[0][2] == 'number (" + " number)*'
+
+
 @pytest.mark.parametrize(("text", "expected"), CASES, ids=lambda case: str(case)[:40])
 def test_each_problem_is_reported_at_its_place(text: str, expected: dict[str, str]) -> None:
     found = {d.code: text[d.start : d.end] for d in reversed(check_gbnf(text).diagnostics)}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from glyphscope.base.inputs import read_file, utf8_text
 from glyphscope.base.shorten import shorten
 from glyphscope.base.visible import visible
 from glyphscope.cli.output import diagnostics, print_line_error, print_note
-from glyphscope.events import Answer, Shape, described_answer
+from glyphscope.events import Answer, RunRequest, Shape, described_answer
 from glyphscope.grammar.shapes import fitting_shape, shape_note
 from glyphscope.registry import (
     Tool,
@@ -146,6 +147,17 @@ def note_uncallable(tool: Tool | None, noted: set[str]) -> None:
 
     if found := uncallable(ToolRegistry((tool,))):
         print_note(f"! No call can be written of {uncallable_words(found)}.", "yellow")
+
+
+def note_unenforced(request: RunRequest) -> None:
+    """Say on stderr which keywords of its tools the request's constraint does not enforce, if any."""
+    # most commands make no grammar
+    from glyphscope.runs.prepared import prepare
+    from glyphscope.runs.strategies.constraints import unenforced, unenforced_words
+
+    with suppress(GlyphscopeError):  # the run itself reports it
+        if words := unenforced_words(unenforced(prepare(request)), request.constraint):
+            print_note(f"! {words}", "yellow")
 
 
 def read_registry(path: Path | None) -> ToolRegistry:

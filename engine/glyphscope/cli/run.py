@@ -28,7 +28,7 @@ from glyphscope.cli.conversation import (
     recorded_state,
     rest_of,
 )
-from glyphscope.cli.inputs import InputError, read_registry, read_text
+from glyphscope.cli.inputs import InputError, note_unenforced, read_registry, read_text
 from glyphscope.cli.interaction import TerminalInteraction
 from glyphscope.cli.load_options import LoadingOption, StoredPromptsOption, opened
 from glyphscope.cli.option_groups import Given, with_groups
@@ -320,6 +320,7 @@ def run(
             raise typer.Exit(
                 print_distribution(request, seeds_to_run(seeds, request), source, record, as_json=as_json)
             )
+        note_unenforced(request)
         interaction = TerminalInteraction(tools.sources)
         # closed here, not by the garbage collector: the model stops, and Ctrl-C has its previous effect
         generation = stack.enter_context(closing(run_request(request, source, interaction)))

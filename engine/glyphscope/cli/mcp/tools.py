@@ -16,7 +16,7 @@ from glyphscope.base.figures import pluralize
 from glyphscope.base.visible import visible
 from glyphscope.cli.grammar.report import print_contradictions
 from glyphscope.cli.grammar.report import report as print_proofs
-from glyphscope.cli.inputs import STDIN, InputError
+from glyphscope.cli.inputs import STDIN, InputError, note_unenforced
 from glyphscope.cli.mcp.outcome import first_line
 from glyphscope.cli.mcp.servers import (
     ConfigArgument,
@@ -32,6 +32,7 @@ from glyphscope.cli.mcp.servers import (
 from glyphscope.cli.option_groups import with_groups
 from glyphscope.cli.options import JsonOption, NotationOption, ShapeOption
 from glyphscope.cli.output import console, diagnostics, print_json, print_note, print_text
+from glyphscope.events import RunRequest
 from glyphscope.grammar.builder.contradictions import registry_contradictions
 from glyphscope.registry import Tool, ToolRegistry, to_json
 from glyphscope.store import atomic_write
@@ -163,6 +164,7 @@ def import_tools(
     if not registry.tools:
         raise InputError("There are no tools to import.", where=" ".join(words))
     print_contradictions(registry_contradictions(registry))
+    note_unenforced(RunRequest(prompt="", registry=registry.to_document(), notation=notation, shape=shape))
     _write(registry, output)
     if report:
         print_proofs(registry, notation, shape, as_json=as_json)

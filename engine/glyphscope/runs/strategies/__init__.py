@@ -5,7 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from glyphscope.base.interfaces import interface
-from glyphscope.runs.strategies.constraints import BuiltGrammar, TextCache, call_constraint
+from glyphscope.runs.strategies.constraints import (
+    BuiltGrammar,
+    TextCache,
+    call_constraint,
+    unenforced,
+    unenforced_words,
+)
 from glyphscope.runs.strategies.continuation import continue_aborted
 from glyphscope.runs.strategies.extraction import MAX_CHANGES, extract
 from glyphscope.runs.strategies.loop.presets import compose, loop_preset, loop_presets

@@ -9,23 +9,28 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
+from msgspec.structs import replace as with_fields
 
 from glyphscope.base.bounded_cache import BoundedCache
 from glyphscope.base.errors import GrammarError
+from glyphscope.base.figures import pluralize
+from glyphscope.base.pointer import steps_of
+from glyphscope.base.shorten import and_more
 from glyphscope.events import ConstraintKind, RunRequest
 from glyphscope.grammar.builder.json_schema import call_schema
 from glyphscope.grammar.gbnf.check import load_gbnf
 from glyphscope.grammar.gbnf.emit.emit import emit_gbnf
 from glyphscope.grammar.languages import LARK, checked
-from glyphscope.grammar.lark.emit import lark_rules, to_lark
+from glyphscope.grammar.lark.emit import lark_rules, lark_unenforced, to_lark
 from glyphscope.grammar.packed import pack, unpack
 from glyphscope.grammar.reach import reach
-from glyphscope.grammar.tree import Grammar, with_suffix
+from glyphscope.grammar.tree import Grammar, Unenforced, with_suffix
 from glyphscope.registry import ToolRegistry
+from glyphscope.runs.prepared import PreparedRequest
 from glyphscope.runs.strategies.turns import expected_answer
 from glyphscope.turns.answers import schema_of
 from glyphscope.turns.expected import Expected
@@ -35,6 +40,10 @@ from glyphscope.turns.own import own_call
 MAX_TEXTS = 64
 MAX_CHARACTERS = 16 << 20
 """The limits of the cache: the number of texts, and of their characters together."""
+_NAMED = 3
+"""Unenforced keywords that a sentence names."""
+_SCHEMAS = ("properties", "$defs")
+"""Steps of a pointer that are followed by a name."""
 
 _Key: TypeAlias = tuple[Any, ...]
 
@@ -43,13 +52,15 @@ class BuiltGrammar(NamedTuple):
     """`text` is Lark for the mask, otherwise GBNF. `build_ms` is 0 if it was cached.
 
     For a mask's token budget, `rules` are the packed rules, and `near` is the most tokens that completing a text can
-    take (`grammar/reach.py`); empty and None without a budget.
+    take (`grammar/reach.py`); empty and None without a budget. `unenforced` are the constraints that the text does not
+    enforce.
     """
 
     text: str
     build_ms: float = 0.0
     rules: bytes = b""
     near: int | None = None
+    unenforced: tuple[Unenforced, ...] = ()
 
 
 class TextCache:
@@ -135,15 +146,48 @@ def constraint_schema(
 def emitted(grammar: Grammar, kind: ConstraintKind) -> BuiltGrammar:
     """Lark for the mask, with its rules for the budget; GBNF for llama.cpp's own sampler and for endpoints."""
     if kind != "mask":
-        return BuiltGrammar(emit_gbnf(grammar).text)
-    text, rules = to_lark(grammar), lark_rules(grammar)
+        made = emit_gbnf(grammar)
+        return BuiltGrammar(made.text, unenforced=(*grammar.unenforced, *made.unenforced))
+    built = BuiltGrammar(to_lark(grammar), unenforced=lark_unenforced(grammar))
     if grammar.lark is not None and _reads_other_texts(grammar.lark[1]):
-        return BuiltGrammar(text)  # a completion by its rules need not be one: there is no budget
+        return built  # a completion by its rules need not be one: there is no budget
     try:
-        packed = pack(rules)
-        return BuiltGrammar(text, rules=packed, near=reach(unpack(packed)))
+        packed = pack(lark_rules(grammar))
+        return built._replace(rules=packed, near=reach(unpack(packed)))
     except GrammarError:  # its automata are too large to be run beside the mask: there is no budget
-        return BuiltGrammar(text)
+        return built
+
+
+def unenforced(prepared: PreparedRequest) -> tuple[Unenforced, ...]:
+    """The keywords of the request's schemas that its constraint does not enforce: only the validator checks them.
+
+    None without a constraint, and for a custom grammar, which has no schemas. Raises GlyphscopeError.
+    """
+    request = prepared.request
+    if request.constraint == "off" or request.grammar is not None:
+        return ()
+    if request.native:  # the schemas are the same in any form of calls
+        request = with_fields(request, native="", form={}, notation="json", shape="name-arguments")
+    found = call_constraint(request, prepared.enforced).unenforced
+    return tuple({(each.tool, each.pointer): each for each in found if each.keyword}.values())
+
+
+def unenforced_words(found: Sequence[Unenforced], constraint: ConstraintKind) -> str:
+    """A sentence about keywords that the constraint does not enforce; empty for none.
+
+    `2 constraints are checked after, not masked: labels uniqueItems (ticket_create), …`.
+    """
+    if not found:
+        return ""
+    few = and_more([f"{_place(each)} ({each.tool})" for each in found], _NAMED)
+    how = "not masked" if constraint == "mask" else "not in the grammar"
+    verb = "is" if len(found) == 1 else "are"
+    return f"{pluralize(len(found), 'constraint')} {verb} checked after, {how}: {few}."
+
+
+def _place(found: Unenforced) -> str:
+    """`labels uniqueItems`: the names on the way to a keyword."""
+    return " ".join(step for step in steps_of(found.pointer) if step not in _SCHEMAS)
 
 
 def _reads_other_texts(lark: str) -> bool:

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterator
 from difflib import get_close_matches
 
+from glyphscope.base.shorten import shorten
 from glyphscope.grammar.gbnf.cancellation import checkpoint
 from glyphscope.grammar.gbnf.diagnostics import Diagnostic, Fix, fix, report
 from glyphscope.grammar.gbnf.lint.analysis import ROOT, Analysis
@@ -27,6 +28,8 @@ from glyphscope.grammar.gbnf.parse.syntax import GrammarSyntax, Reference, RuleS
 
 _GUESSES = 20
 """The number of undefined names for which a similar name is searched among all rules."""
+_SHOWN = 120
+"""Characters of a rewritten rule that a message shows."""
 
 
 def check_rules(analysis: Analysis) -> Iterator[Diagnostic]:
@@ -201,10 +204,12 @@ def _reported(analysis: Analysis, cycle: list[str], *, detected: bool) -> Diagno
         else f"{first} begins with itself through other rules: {' → '.join(shown)}"
     )
     what = "llama.cpp rejects it" if detected else "llama.cpp does not detect it and hangs"
-    message = f"{how}; {what}. Put an item before it, or use a repetition:"
-    message += " `item+` instead of `list ::= list item | item`."
-    repair = _as_repetition(analysis, rule) if len(cycle) == 2 else None
-    return report("left-recursion", message, start, end, repair)
+    message = f"{how}; {what}. Put an item before it, or use a repetition"
+    body = _as_repetition(analysis, rule) if len(cycle) == 2 else ""
+    if not body:
+        return report("left-recursion", f"{message}.", start, end, None)
+    repair = fix("Write a repetition", (rule.body.start, rule.body.end, body))
+    return report("left-recursion", f"{message}: `{shorten(f'{first} ::= {body}', _SHOWN)}`.", start, end, repair)
 
 
 def _beginning(text: str, rule: RuleSyntax, name: str) -> Reference | None:
@@ -221,8 +226,8 @@ def _beginning(text: str, rule: RuleSyntax, name: str) -> Reference | None:
     return first
 
 
-def _as_repetition(analysis: Analysis, rule: RuleSyntax) -> Fix | None:
-    """`list ::= list "," item | item` is `list ::= (item) ("," item)*`."""
+def _as_repetition(analysis: Analysis, rule: RuleSyntax) -> str:
+    """The body of a rule without left recursion; empty if there is none: `list "," item | item` is `item ("," item)*`."""
     text = analysis.document.text
     tails, heads = [], []
     for option in rule.body.options:
@@ -235,9 +240,8 @@ def _as_repetition(analysis: Analysis, rule: RuleSyntax) -> Fix | None:
             heads.append(text[option.start : option.end] if option.items else '""')
     own = sum(reference.name == rule.name for reference in rule.references)
     if not heads or own != len(tails) or "#" in text[rule.body.start : rule.body.end]:
-        return None
-    whole = f"{_group(heads)} ({' | '.join(tails)})*"
-    return fix("Write a repetition", (rule.body.start, rule.body.end, whole))
+        return ""
+    return f"{_group(heads)} ({' | '.join(tails)})*"
 
 
 def _group(options: list[str]) -> str:
