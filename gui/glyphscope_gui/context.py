@@ -46,7 +46,12 @@ class PromptsPlace:
     """The comparison of two prompts."""
 
 
-Place: TypeAlias = FilePlace | RulePlace | PromptsPlace
+@dataclass(frozen=True)
+class LackingPlace:
+    """The constraints that the run's constraint does not enforce."""
+
+
+Place: TypeAlias = FilePlace | RulePlace | PromptsPlace | LackingPlace
 """A place on a page to open."""
 
 

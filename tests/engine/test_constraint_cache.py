@@ -72,7 +72,11 @@ def test_keywords_that_a_constraint_does_not_enforce_are_named_before_a_run(cons
 
 
 def test_without_such_keywords_or_without_a_constraint_there_is_nothing_to_say():
-    for changes in ({}, {"constraint": "off", "registry": TICKET}, {"grammar": 'root ::= "a"', "registry": TICKET}):
+    for changes in (
+        {},
+        {"constraint": "off", "registry": TICKET},
+        {"grammar": 'root ::= "a"', "registry": TICKET},
+    ):
         found = unenforced(prepare(request(**changes)))
         assert found == () and unenforced_words(found, "mask") == ""
 

@@ -8,8 +8,9 @@ from PySide6.QtGui import QContextMenuEvent, QGuiApplication, QTextCursor
 from PySide6.QtWidgets import QApplication, QWidget
 
 from fake_context import CALL, scripted
-from glyphscope.registry import default_registry
+from glyphscope.registry import Tool, default_registry
 from glyphscope.store import GrammarExample, load_project
+from glyphscope_gui.context import LackingPlace
 from glyphscope_gui.grammar.line_lexer import LEXERS
 from glyphscope_gui.grammar.problems import GrammarProblem
 from glyphscope_gui.project import RegistryDocument, first_project
@@ -59,10 +60,10 @@ def test_a_copy_to_edit_leaves_the_tools_can_be_undone_and_be_restored(grammar, 
     assert checked(qtbot, grammar).text == before + "more ::= root"
     view.edit.undo()
     assert view.edit.text() == before
-    view.tools_link.click()
+    view.source.button("tools").click()
     assert view.edit.isReadOnly() and document.work.text == before
     show(qtbot, grammar, GOOD)
-    view.tools_link.click()
+    view.source.button("tools").click()
     view.copy_link.click()
     assert view.edit.text() != GOOD
     view.notice.action.click()
@@ -224,6 +225,7 @@ def test_the_diagram_and_the_step_follow_the_text_and_lead_to_rules(grammar, scr
     screen.key("Railroad diagram of the rule", "Right", "Return")
     qtbot.waitUntil(lambda: view.railroad.drawing.rule == "number")
     assert view.edit.rule == "number"
+    screen.press("Step")
     screen.write("Text to step through", "{a=1}")
     view.step.slider.setValue(4)
     screen.until(lambda: "0-9" in view.step.next.text())  # of this grammar, not of the previous one
@@ -240,9 +242,10 @@ def test_an_example_is_checked_as_one_types_and_shows_where_it_fails(grammar, sc
     show(qtbot, grammar, GOOD)
     for text, matches in (("{a=10}", True), ("{a=101}", True), ("{a=101}", False), ("{a=", True)):
         add(grammar, text, matches)
+    screen.press("Examples")
     qtbot.waitUntil(lambda: result(grammar, 3) is not None)
-    assert result(grammar, 0)[0] == "✓" and result(grammar, 2) == ("✓ fails at 5", "holds")
-    assert result(grammar, 1)[0].startswith("✕ fails at 5: ")
+    assert result(grammar, 0)[0] == "✓" and result(grammar, 2) == ("✓ rejected at 5, as expected", "holds")
+    assert result(grammar, 1)[0].startswith("✕ rejected at 5: ")
     assert result(grammar, 3)[0].startswith("✕ incomplete: ") and "2 of 4" in screen
     put_cursor(edit, '"100"', 1)
     qtbot.keyClicks(edit, '101" | "')
@@ -253,6 +256,7 @@ def test_an_example_is_checked_as_one_types_and_shows_where_it_fails(grammar, sc
 def test_examples_are_written_by_keyboard_alone_and_the_last_run_can_become_one(grammar, screen, qtbot):
     view, context, field = grammar.view, grammar.context, "Text of the example"
     show(qtbot, grammar, GOOD)
+    screen.press("Examples")
     view.add_example_link.click()
     screen.type(field, "{b")
     screen.key(field, "Escape")
@@ -297,7 +301,7 @@ def test_the_enforcement_of_a_constraint_and_a_leak_that_an_edit_causes_are_show
     place = view.edit.text().index('"100"')
     view.edit.select(place, place + 5)
     view.edit.insertPlainText('"1" [0-9]{2}')
-    screen.until(lambda: enforcement(screen) == "leaks 101")
+    screen.until(lambda: enforcement(screen) == "accepts 101")
     assert len(screen.rows(ENFORCEMENT)[0]) == 2
     screen.until(lambda: bool(view.differences.model.rows))
     texts = [text for _, text in view.differences.model.rows]
@@ -309,18 +313,59 @@ def test_the_enforcement_of_a_constraint_and_a_leak_that_an_edit_causes_are_show
     assert badges.badges["search", "/properties/max_results/maximum"] == "checked"
 
 
+UNIQUE = {"type": "array", "items": {"type": "string"}, "uniqueItems": True}
+TICKET = Tool(
+    "ticket", parameters={"type": "object", "properties": {"labels": UNIQUE, "n": {"type": "integer"}}}
+)
+
+
+def test_the_constraints_that_are_not_enforced_are_counted_and_can_be_shown_alone(grammar, screen, qtbot):
+    grammar.context.project.tools.add(TICKET)
+    screen.until(
+        lambda: screen.read("Not enforced") == "Not enforced 1"
+    )  # by the grammar itself, before any test
+    with qtbot.waitSignal(grammar.bench.proved, check_params_cb=lambda _found, done: done):
+        pass
+    assert screen.read("Not enforced") == "Not enforced 1" and screen.read("All").removeprefix("All ") > "1"
+    screen.press("Not enforced")
+    assert [row[0] for row in screen.rows(ENFORCEMENT)] == ["ticket · labels · uniqueItems true"]
+    assert screen.spoken(ENFORCEMENT)[0][1] == "checked after"
+    screen.press("All", "Step")
+    grammar.go_to(LackingPlace())
+    assert [row[0] for row in screen.rows(ENFORCEMENT)] == ["ticket · labels · uniqueItems true"]
+
+
+def test_the_lines_in_which_an_edited_copy_differs_from_the_tools_grammar_are_listed(grammar, screen, qtbot):
+    edit, lines = grammar.view.edit, grammar.view.lines.model
+    rule = next(r for r, o in grammar.bench.origins.items() if o.pointer == "/properties/max_results")
+    grammar.view.copy_link.click()
+    place = edit.text().index('"100"')
+    edit.select(place, place + 5)
+    edit.insertPlainText('"99"')
+    screen.press("Differences")
+    qtbot.waitUntil(lambda: len(lines.rows) == 2)
+    assert [sign for sign, _ in lines.rows] == ["−", "+"]
+    assert all(line.startswith(f"{rule} ::= ") for _, line in lines.rows)
+    edit.go_to_rule("root")
+    grammar.view.lines.stepRequested.emit(lines.rows[0][1])
+    assert edit.rule == rule
+    grammar.view.source.button("tools").click()
+    qtbot.waitUntil(lambda: not lines.rows)
+    assert not grammar.view.use_box.isVisible() and grammar.view.copy_link.isVisible()
+
+
 def test_a_run_uses_the_users_own_text_when_asked_to(grammar, qtbot):
     view, project = grammar.view, grammar.context.project
     show(qtbot, grammar, GOOD)
     assert project.next_run().request.grammar is None
-    view.use_link.click()
+    view.use_box.click()
     assert project.next_run().request.grammar == GOOD
     project.set_options(constraint="off")
     assert project.next_run().request.grammar is None
-    view.use_link.click()
-    view.use_link.click()
+    view.use_box.click()
+    view.use_box.click()
     assert project.options.constraint == "gbnf"
-    view.tools_link.click()
+    view.source.button("tools").click()
     assert project.next_run().request.grammar is None
 
 
@@ -485,7 +530,7 @@ def test_a_grammar_is_run_as_the_answer(grammar, screen, qtbot, monkeypatch, tex
     show(qtbot, grammar, text)
     started = []
     monkeypatch.setattr(type(grammar), "run", lambda _self: started.append(True))
-    assert grammar.view.use_link.isVisible() == (kind == "gbnf")
+    assert grammar.view.use_box.isVisible() == (kind == "gbnf")
     grammar.view.answer_link.click()
     answer = grammar.context.project.options.answer
     assert started and (answer.kind, answer.text) == (kind, text)
@@ -500,7 +545,7 @@ def test_a_bundled_grammar_passes_its_examples_and_is_converted_and_undone(
     )
     show(qtbot, grammar, 'root ::= "mine"\n')
     grammar.view.more_link.click()
-    converting, bundled = menus[0][:4], menus[0][5:]
+    converting, bundled = menus[0][2:6], menus[0][7:]
     words = ("to Lark", "to a regular expression", "to a JSON Schema", "Regular expression as a grammar…")
     assert all(title.endswith(each) for (title, _), each in zip(converting, words, strict=True))
     assert [title for title, _ in bundled][:2] == ["Arithmetic", "A small SQL"]

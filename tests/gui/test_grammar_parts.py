@@ -203,10 +203,10 @@ SHORT = ExampleVerdict(False, None, 2, ('"x"',))
     [
         (True, ACCEPTED, ("✓", "holds")),
         (False, ACCEPTED, ("✕ is accepted", "impossible")),
-        (True, FAILING, ('✕ fails at 1: "x" or 0-9 …', "impossible")),
-        (False, FAILING, ("✓ fails at 1", "holds")),
+        (True, FAILING, ('✕ rejected at 1: "x" or 0-9 …', "impossible")),
+        (False, FAILING, ("✓ rejected at 1, as expected", "holds")),
         (True, SHORT, ('✕ incomplete: "x"', "impossible")),
-        (False, SHORT, ("✓ incomplete", "holds")),
+        (False, SHORT, ("✓ incomplete, as expected", "holds")),
         (True, None, None),
     ],
 )

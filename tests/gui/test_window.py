@@ -18,6 +18,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QLabel, QLineEdit
 
 from glyphscope.models import ScriptedModel
+from glyphscope.registry import Tool, ToolRegistry
 from glyphscope_benchmarks.baseline_process import with_benchmarks
 from glyphscope_gui.project import FIRST_PROMPT
 from glyphscope_gui.runs import Phase, bundled_run, bundled_runs
@@ -75,6 +76,29 @@ def test_a_first_start_can_run_at_once_and_the_theme_changes_in_an_open_window(q
     window.services.settings.update(theme="dark")
     qtbot.waitUntil(lambda: lightness() < 80)
     assert screen.read(STREAM) == GOOD
+
+
+@pytest.mark.slow
+def test_imported_constraints_that_are_not_enforced_are_named_beside_run_and_lead_to_their_table(
+    qtbot, make, screen_of
+):
+    window = make()
+    screen, tools = screen_of(window), window.services.project.tools
+    assert not window.header.lacking_link.isVisible()
+    listed = {"type": "array", "items": {"type": "string"}, "uniqueItems": True}
+    imported = Tool("ticket", parameters={"type": "object", "properties": {"labels": listed}})
+    tools.add_all(ToolRegistry((imported,)), "import ticket.json")
+    screen.until("1 constraint is checked after, not masked: labels uniqueItems (ticket).")
+    assert window.header.lacking_link.text() == "1 not masked"
+    window.services.project.set_options(constraint="off")
+    screen.until(lambda: not window.header.lacking_link.isVisible())
+    window.services.project.set_options(constraint="gbnf")
+    screen.until(lambda: window.header.lacking_link.text() == "1 not enforced")
+    window.header.lacking_link.click()
+    assert window.navigator.current is PageId.GRAMMAR
+    assert window.page(PageId.GRAMMAR).view.lacking.value == "lacking"
+    tools.undo_stack.undo()
+    screen.until(lambda: not window.header.lacking_link.isVisible())
 
 
 @pytest.mark.slow

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from glyphscope.base.errors import NotationError
@@ -11,6 +11,7 @@ from glyphscope.base.pointer import follow, steps_of
 from glyphscope.base.shorten import capitalised, shorten
 from glyphscope.events import ArgumentOrder, Notation, Shape
 from glyphscope.explain.proof import EngineName, Proof, iterate_proofs
+from glyphscope.grammar.tree import Unenforced
 from glyphscope.notation import parse_value
 from glyphscope.registry import ToolRegistry
 from glyphscope_gui.enforcement.table import EnforcementCell, EnforcementRow
@@ -22,17 +23,30 @@ MAX_VALUE = 14
 
 
 class EnforcementRows:
-    """A row for each constraint, in the order of their first proofs, which another thread may add meanwhile."""
+    """A row for each constraint: first those that an engine's grammar does not enforce by its own account (`claims`),
+    then in the order of their first proofs, which another thread may add meanwhile.
+    """
 
-    def __init__(self, registry: ToolRegistry) -> None:
+    def __init__(
+        self, registry: ToolRegistry, claims: Mapping[str, Sequence[Unenforced]] | None = None
+    ) -> None:
         self._registry = registry
         self._rows: dict[tuple[str, str, str], EnforcementRow] = {}
+        for engine, found in (claims or {}).items():
+            for each in found:
+                state = "checked" if each.checked else "unsupported"
+                row = self._row(each.tool, each.pointer, each.keyword)
+                row.cells[engine] = EnforcementCell(state, "", capitalised(each.why))
 
     def add(self, proof: Proof) -> None:
-        key = proof.tool, proof.pointer, proof.keyword
+        cells, cell = self._row(proof.tool, proof.pointer, proof.keyword).cells, _cell(proof)
+        if cell.state != "unknown" or proof.engine not in cells:
+            cells[proof.engine] = cell
+
+    def _row(self, *key: str) -> EnforcementRow:
         if key not in self._rows:
             self._rows[key] = EnforcementRow(*key, constraint_row_words(self._registry, *key), {})
-        self._rows[key].cells[proof.engine] = _cell(proof)
+        return self._rows[key]
 
     def __call__(self) -> tuple[EnforcementRow, ...]:
         """The rows so far."""

@@ -25,7 +25,7 @@ ENGINES: Engines = (
     ),
     (
         "converter",
-        tr("Converter"),
+        tr("llama.cpp’s converter"),
         tr(
             "The grammar that llama.cpp’s own converter generates from the tool’s JSON Schema. "
             "It supports only JSON, so it is tested with JSON."
@@ -59,6 +59,10 @@ class EnforcementRow:
     words: str
     cells: dict[str, EnforcementCell]
 
+    def lacks(self, engine: str) -> bool:
+        """Whether that engine is known not to enforce it."""
+        return engine in self.cells and self.cells[engine].state != "enforced"
+
 
 _LOOKS = {
     "enforced": (tr("enforced"), "holds", tr("No output can violate it.")),
@@ -67,7 +71,7 @@ _LOOKS = {
         "open",
         tr("The grammar cannot enforce it; the validator checks it while the text is generated."),
     ),
-    "leaks": (tr("leaks"), "impossible", tr("A text that violates it is accepted.")),
+    "leaks": (tr("accepts a violation"), "impossible", tr("A text that violates it is accepted.")),
     "unsupported": (
         tr("not checked"),
         "impossible",
@@ -76,6 +80,10 @@ _LOOKS = {
     "unknown": (tr("unknown"), "open", tr("No text can demonstrate it.")),
     "error": (tr("no grammar"), "impossible", tr("The engine could not build a grammar for it.")),
 }
+
+
+_TESTING = "…", "open"
+"""The pill of a cell without a proof so far."""
 
 
 class EnforcementModel(TableModel[EnforcementRow]):
@@ -126,8 +134,10 @@ class EnforcementModel(TableModel[EnforcementRow]):
         return tr("Testing…") if cell is None else _cell_tip(cell)
 
     def extra(self, row: EnforcementRow, column: int, role: int) -> Any:
-        cell = self._cell(row, column) if role == PILL_ROLE and column != CONSTRAINT else None
-        return None if cell is None else (_cell_words(cell), _LOOKS.get(cell.state, _LOOKS["error"])[1])
+        if role != PILL_ROLE or column == CONSTRAINT:
+            return None
+        cell = self._cell(row, column)
+        return _TESTING if cell is None else (_cell_words(cell), _LOOKS.get(cell.state, _LOOKS["error"])[1])
 
     def _constraint(self, row: EnforcementRow) -> str:
         return row.words if self._of_one_tool else f"{row.tool} · {row.words}"
@@ -137,8 +147,9 @@ class EnforcementModel(TableModel[EnforcementRow]):
 
 
 def _cell_words(cell: EnforcementCell) -> str:
-    words = _LOOKS.get(cell.state, _LOOKS["error"])[0]
-    return f"{words} {cell.witness}" if cell.state == "leaks" and cell.witness else words
+    if cell.state == "leaks" and cell.witness:
+        return tr("accepts {value}", value=cell.witness)
+    return _LOOKS.get(cell.state, _LOOKS["error"])[0]
 
 
 def _cell_tip(cell: EnforcementCell) -> str:

@@ -90,8 +90,9 @@ class _EditableText(TextDelegate):
 
 
 class GrammarExamples(PlainTable):
-    """`stepRequested` carries a text to step through."""
+    """`chosen` carries the text of the selected example, `stepRequested` one to step through."""
 
+    chosen = Signal(str)
     stepRequested = Signal(str)
 
     def __init__(self, model: GrammarExamplesModel, parent: QWidget | None = None) -> None:
@@ -177,7 +178,7 @@ class GrammarExamples(PlainTable):
     def _chosen(self, index: QModelIndex, _before: QModelIndex) -> None:
         example = self._model.row(index.row())
         if example is not None:
-            self.stepRequested.emit(example.text)
+            self.chosen.emit(example.text)
 
     def _remove(self, row: int) -> None:
         self._model.remove(row)
@@ -325,7 +326,7 @@ def result_pill(example: GrammarExample, verdict: ExampleVerdict | None) -> tupl
     if verdict is None:
         return None
     if verdict.accepted == example.matches:
-        return ("✓" if verdict.accepted else f"✓ {_where(verdict)}"), "holds"
+        return ("✓" if verdict.accepted else tr("✓ {where}, as expected", where=_where(verdict))), "holds"
     if verdict.accepted:
         return tr("✕ is accepted"), "impossible"
     expected = _expected(verdict)
@@ -358,7 +359,7 @@ def _verdict_words(verdict: ExampleVerdict) -> str:
 def _where(verdict: ExampleVerdict) -> str:
     if verdict.failed_at is None:
         return tr("incomplete")
-    return tr("fails at {char}", char=verdict.failed_at)
+    return tr("rejected at {char}", char=verdict.failed_at)
 
 
 def _expected(verdict: ExampleVerdict) -> str:

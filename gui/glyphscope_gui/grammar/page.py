@@ -4,13 +4,14 @@ and the cost of each rule.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
+from typing import ClassVar
 
 from PySide6.QtCore import QModelIndex, QSize, Qt, Signal
-from PySide6.QtGui import QContextMenuEvent, QShowEvent
-from PySide6.QtWidgets import QDialog, QFrame, QHeaderView, QMenu, QSplitter, QWidget
+from PySide6.QtGui import QContextMenuEvent, QResizeEvent, QShowEvent
+from PySide6.QtWidgets import QCheckBox, QDialog, QFrame, QHeaderView, QMenu, QTabWidget, QWidget
 
 from glyphscope.base.figures import duration_ms, plain_ms
 from glyphscope_gui.enforcement.table import EnforcementTable
@@ -26,7 +27,7 @@ from glyphscope_gui.shared.cells import TextDelegate, WordsDelegate
 from glyphscope_gui.shared.file_drops import TakesFiles
 from glyphscope_gui.shared.labels import ElidedLabel, ElidedLink, PlainLabel, link, named, show_words
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import FollowsSize, hbox, holder, splitter, stack, vbox
+from glyphscope_gui.shared.layouts import Part, hbox, holder, splitter, vbox
 from glyphscope_gui.shared.notice_banner import NoticeBanner
 from glyphscope_gui.shared.plain_table import PlainTable
 from glyphscope_gui.shared.segmented import Segmented
@@ -37,17 +38,21 @@ from glyphscope_gui.theme.sizes import GAP, PAD
 
 class _Rows(TableModel[tuple[str, str]]):
     titles = ("", "")
+    _signs: ClassVar[Mapping[str, str]] = {"+": "holds", "−": "impossible"}
+
+    def __init__(self, steps: bool) -> None:
+        super().__init__()
+        self._tip = tr("Click to step through.") if steps else tr("Click to show the rule.")
 
     def words(self, row: tuple[str, str], column: int) -> str:
         shown = row[column].replace("\n", "⏎").replace("\t", "→")
         return shown if shown or not column else tr("(empty text)")
 
     def tip(self, row: tuple[str, str], column: int) -> str:
-        tip = tr("Click to step through.")
-        return f"{row[column]}\n{tip}" if column else row[column]
+        return f"{row[column]}\n{self._tip}" if column else row[column]
 
     def color(self, row: tuple[str, str], column: int) -> str:
-        return "" if column else "text-muted"
+        return self._signs.get(row[0], "" if column else "text-muted")
 
 
 class _TextTable(PlainTable):
@@ -78,15 +83,19 @@ class _TextTable(PlainTable):
 class GrammarTexts(QWidget):
     """Texts with a word before each, or a sentence if there are none.
 
-    `stepRequested` carries a text that was chosen, `exampleRequested` one to keep and whether it must match.
+    `stepRequested` carries a text that was chosen, `exampleRequested` one to keep and whether it must match. If not
+    `steps`, they are lines of a grammar, and the chosen one is to be shown.
     """
 
     stepRequested = Signal(str)
     exampleRequested = Signal(str, bool)
 
-    def __init__(self, name: str, accessible: str, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, name: str, accessible: str, parent: QWidget | None = None, *, steps: bool = True
+    ) -> None:
         super().__init__(parent)
-        self.model = _Rows()
+        self._steps = steps
+        self.model = _Rows(steps)
         self.table = named(_TextTable(self.model, self), name, accessible)
         self.model.setParent(self.table)
         self.words = PlainLabel(self, role="hint", wordWrap=True)
@@ -112,7 +121,7 @@ class GrammarTexts(QWidget):
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
         place = self.table.viewport().mapFromGlobal(event.globalPos())
         index = self.table.indexAt(place)
-        if not index.isValid():
+        if not index.isValid() or not self._steps:
             return
         text = self.model.rows[index.row()][1]
         pop_up(
@@ -280,12 +289,23 @@ class RuleCosts(QWidget):
         self.words.setText(NOT_MEASURED if costs is None else NO_MASKS)
 
 
-WIDE = 1180
-"""Width in pixels from which differences, samples and costs have a separate column."""
+SOURCES = (
+    ("tools", tr("From tools"), tr("Show the generated grammar; your grammar is kept")),
+    ("text", tr("My grammar"), tr("Show your grammar: an edited copy, or one from a file")),
+)
+LACKING = (
+    ("all", tr("All"), tr("All constraints of the tool whose rule is shown, or of all tools")),
+    (
+        "lacking",
+        tr("Not enforced"),
+        tr("Constraints of all tools that the validator checks afterwards, or none"),
+    ),
+)
 
 
-class GrammarPage(FollowsSize, TakesFiles, QWidget):
-    """Three columns: text and examples; rule and steps; differences, samples and costs. The presenter connects them.
+class GrammarPage(TakesFiles, QWidget):
+    """The text at its full height; beside it the rule, and tabs with all that the text is tested by. The presenter
+    connects them.
 
     `fileDropped` carries a path.
     """
@@ -306,32 +326,44 @@ class GrammarPage(FollowsSize, TakesFiles, QWidget):
         self.origin = named(ElidedLink(self), "originLink")
         self.origin.hide()
         self.enforcement = EnforcementTable(self)
+        self.lacking = named(Segmented(LACKING, small=True), "lackingFilter", tr("Constraints shown"))
         self.examples = GrammarExamples(examples, self)
         self.step = GrammarStep(self)
         self.samples = GrammarTexts("grammarSamples", tr("Random texts of the grammar"), self)
         self.differences = GrammarTexts("grammarDifferences", tr("Changes from the edit"), self)
+        self.lines = GrammarTexts(
+            "grammarLines", tr("Changed lines of the tools’ grammar"), self, steps=False
+        )
         self.costs = RuleCosts(self)
         self.help = GrammarHelp(self)
-        self._wide: bool | None = None
+        self.enforcement_hint, self.example_hint, self.step_hint = (
+            ElidedLabel(self, Qt.TextElideMode.ElideRight, role="hint") for _ in range(3)
+        )
         self._make_links()
         self._lay_out()
         self.setFocusProxy(self.edit)
 
-    def _fit(self) -> None:
-        self._arrange(self.width() >= WIDE)
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
         self.diagnostics.set_room(self.edit_card.height())
 
     def files_dropped(self, paths: list[Path]) -> None:
         self.fileDropped.emit(str(paths[0]))
 
+    def show_lacking(self, count: int, of: int) -> None:
+        """Show how many constraints there are, and how many of them are not enforced."""
+        self.lacking.button("all").setText(tr("All {count}", count=of))
+        self.lacking.button("lacking").setText(tr("Not enforced {count}", count=count))
+
+    def show_tab(self, part: QWidget) -> None:
+        """Bring the tab with that part to the front."""
+        self.tabs.setCurrentWidget(next(tab for tab in self._tabs if tab.isAncestorOf(part)))
+
     def _make_links(self) -> None:
+        self.source = named(Segmented(SOURCES, small=True), "grammarSource", tr("Grammar shown"))
         self.copy_link = link(
             tr("Edit as text"), tr("Edit a copy of the generated grammar; the tools do not change"), self
         )
-        self.tools_link = link(
-            tr("From tools"), tr("Show the generated grammar again; your grammar is kept"), self
-        )
-        self.custom_link = link(tr("My grammar"), tr("Back to your grammar"), self)
         self.open_link = link(
             tr("Open…"),
             tr(
@@ -339,15 +371,14 @@ class GrammarPage(FollowsSize, TakesFiles, QWidget):
             ),
             self,
         )
-        self.save_link = link(tr("Save as…"), tr("Save the grammar as a file"), self)
-        self.use_link = link(tr("Use for runs"), "", self, name="useGrammarButton")
-        self.use_link.setCheckable(True)
+        self.use_box = named(QCheckBox(tr("Use for runs"), self), "useGrammarButton")
+        self.use_box.setToolTip(tr("Use this grammar for runs instead of the generated one"))
         self.answer_link = link(
             tr("Run"), tr("Run the prompt with a text of this grammar as the answer, instead of a call"), self,
             name="runGrammarButton", spoken=tr("Run with this grammar as the answer"),
         )  # fmt: skip
         self.more_link = link(
-            tr("More…"), tr("Convert the grammar to another language, or open a bundled one"), self
+            tr("More…"), tr("Save the grammar, convert it to another language, or open a bundled one"), self
         )
         self.help_link = link(tr("Help"), tr("Reference of the language, and keys of the editor"), self)
         diagram = self.railroad
@@ -372,94 +403,50 @@ class GrammarPage(FollowsSize, TakesFiles, QWidget):
 
     def _lay_out(self) -> None:
         self.edit.setStyleSheet("#grammarEdit { border: none; border-radius: 0; padding: 0; }")
-        line = hbox(
-            (self.summary, 1),
+        own = (
+            self.copy_link,
             self.answer_link,
-            self.use_link,
-            self.more_link,
-            self.help_link,
-            margins=(PAD - 5, 5, PAD - 8, 0),
-        )
+            self.use_box,
+        )  # those that differ come first: the others never move
+        links = (*own, self.open_link, self.more_link, self.help_link)
+        line = hbox((self.summary, 1), *links, margins=(PAD - 5, 5, PAD - 8, 0))
         text = holder(vbox((self.edit, 1), self.diagnostics, line, spacing=0), self)
-        links = (self.copy_link, self.custom_link, self.tools_link, self.open_link, self.save_link)
-        self.edit_card = Card(tr("Grammar"), text, actions=links, padded=False)
-        self.edit_card.setMinimumHeight(150)
-
-        rule = splitter(Qt.Orientation.Vertical, (self.railroad, self.enforcement), (1, 1), of_cards=False)
-        rule.setSizes([500, 500])
-        self.rule_card = Card(tr("Rule"), rule, actions=(self.origin,), padded=False)
-        self.example_card = Card(
-            tr("Examples"), self.examples, actions=(self.add_run_link, self.add_example_link), padded=False
+        self.edit_card = Card(tr("Grammar"), text, actions=(self.source,), padded=False)
+        self.rule_card = Card(tr("Rule"), self.railroad, actions=(self.origin,), padded=False)
+        self.tabs = named(QTabWidget(self), "grammarTabs", tr("Tests of the grammar"), documentMode=True)
+        self._tabs: list[QWidget] = []
+        since = _hint(tr("Texts whose result changed since the grammar was opened or saved"))
+        against = _hint(tr("Lines that differ from the tools’ grammar"))
+        against.setContentsMargins(PAD - 5, 6, 0, 2)
+        differences = vbox(self.differences, against, (self.lines, 1), spacing=0)
+        self._add_tab(tr("Constraints"), self.enforcement, self.lacking, (self.enforcement_hint, 1))
+        self._add_tab(
+            tr("Examples"), self.examples, (self.example_hint, 1), self.add_run_link, self.add_example_link
         )
-
-        self.views = Segmented(
-            (
-                ("step", tr("Step"), tr("Step through a text")),
-                ("differences", tr("Differences"), tr("The shortest texts whose result an edit changed")),
-                ("samples", tr("Samples"), tr("Random texts of the grammar")),
-                ("costs", tr("Cost"), tr("Mask cost by rule in the last run")),
-            ),
-            small=True,
-            parent=self,
+        self._add_tab(tr("Step"), self.step, (self.step_hint, 1))
+        self._add_tab(tr("Differences"), holder(differences), (since, 1))
+        self._add_tab(
+            tr("Samples"), self.samples, (_hint(tr("Random texts of the grammar")), 1), self.again_link
         )
-        self.views.setAccessibleName(tr("Step, differences, samples or cost"))
-        self.stack = stack(self.step)
-        self.step_card = Card(tr("Step"), self.stack, actions=(self.views,), padded=False)
-        self.views.chosen.connect(self._show_view)
-
-        self.side = self._make_side()
-        self.left = _column(self.edit_card, self.example_card, (3, 2))
-        self.middle = _column(self.rule_card, self.step_card, (3, 2))
-        self.columns = splitter(Qt.Orientation.Horizontal, (self.left, self.middle, self.side), (4, 5, 2))
+        self._add_tab(tr("Cost"), self.costs, (_hint(tr("Mask cost by rule in the last run")), 1))
+        below = named(QFrame(self), "card", tr("Tests of the grammar"))
+        vbox(self.tabs, parent=below, margins=(3, 1, 3, 4))
+        self.right = splitter(Qt.Orientation.Vertical, (self.rule_card, below), (2, 3))
+        self.right.setSizes([200, 300])
+        self.columns = splitter(Qt.Orientation.Horizontal, (self.edit_card, self.right), (1, 1))
+        self.columns.setSizes([500, 500])
         vbox(self.notice, (self.columns, 1), parent=self, margins=GAP, spacing=GAP)
 
-    def _make_side(self) -> QWidget:
-        side = QWidget(self)
-        holders = [QFrame() for _ in range(3)]
-        self._holders = [vbox(parent=holder, margins=(4, 6, 4, 2)) for holder in holders]
-        self.difference_card = Card(
-            tr("Differences"), holders[0], hint=tr("since it was opened or saved"), padded=False
-        )
-        self.sample_card = Card(
-            tr("Samples"), holders[1], hint=tr("random"), actions=(self.again_link,), padded=False
-        )
-        self.cost_card = Card(tr("Cost"), holders[2], hint=tr("mask, per rule, last run"), padded=False)
-        vbox((self.difference_card, 2), (self.sample_card, 3), (self.cost_card, 2), parent=side, spacing=GAP)
-        return side
-
-    def _arrange(self, wide: bool) -> None:
-        """If there is little width, differences, samples and costs share the place of the steps."""
-        if wide == self._wide:
-            return
-        self._wide = wide
-        for column, part in zip(self._holders, (self.differences, self.samples, self.costs), strict=True):
-            if wide:
-                column.addWidget(part)
-                part.show()
-            else:
-                self.stack.addWidget(part)
-        self.side.setVisible(wide)
-        self.views.setVisible(not wide)
-        self.views.set_value("step")
-        self._show_view("step")
-        if wide:
-            width = self.width() - 2 * GAP
-            self.columns.setSizes([round(width * 0.33), round(width * 0.44), round(width * 0.23)])
-        else:
-            self.columns.setSizes([round(self.width() * 0.47), round(self.width() * 0.53), 0])
-
-    def _show_view(self, name: str) -> None:
-        parts = {
-            "step": self.step,
-            "differences": self.differences,
-            "samples": self.samples,
-            "costs": self.costs,
-        }
-        self.stack.setCurrentWidget(parts[name])
-        self.step_card.heading.set_title(self.views.button(name).text())
+    def _add_tab(self, title: str, body: QWidget, *line: Part) -> None:
+        """Add a tab with a line above its body: hints and links."""
+        above = hbox(*line, margins=(PAD - 5, 6, PAD - 8, 4), spacing=GAP)
+        column = vbox(above, (body, 1), spacing=0)
+        column.addStretch(0)
+        self._tabs.append(holder(column))
+        self.tabs.addTab(self._tabs[-1], title)
 
 
-def _column(upper: QWidget, lower: QWidget, shares: tuple[int, int]) -> QSplitter:
-    column = splitter(Qt.Orientation.Vertical, (upper, lower), shares)
-    column.setSizes([share * 100 for share in shares])
-    return column
+def _hint(words: str) -> ElidedLabel:
+    label = ElidedLabel(mode=Qt.TextElideMode.ElideRight, role="hint")
+    label.setText(words)
+    return label

@@ -20,9 +20,9 @@ from glyphscope.grammar.bundled import bundled_grammars
 from glyphscope.grammar.convert import TargetLanguage
 from glyphscope.grammar.languages import LARK
 from glyphscope.store import GrammarExample, GrammarWork
-from glyphscope_gui.context import AppContext, FilePlace, Page, Place, RulePlace
+from glyphscope_gui.context import AppContext, FilePlace, LackingPlace, Page, Place, RulePlace
 from glyphscope_gui.enforcement.rows import badges
-from glyphscope_gui.enforcement.table import CUSTOM_ENGINE, ENGINES, EnforcementRow
+from glyphscope_gui.enforcement.table import CUSTOM, CUSTOM_ENGINE, ENGINES, EnforcementRow
 from glyphscope_gui.grammar.examples import GrammarExamplesModel
 from glyphscope_gui.grammar.files import GrammarFiles
 from glyphscope_gui.grammar.page import GrammarPage
@@ -81,7 +81,6 @@ class GrammarPresenter(Page):
         self._connect_text()
         self._connect_answers()
         self._connect_window()
-        self.view.enforcement.hide()
         self._show_source()
         self._options_changed(self._project.options)
 
@@ -104,6 +103,11 @@ class GrammarPresenter(Page):
                 self.files.open(path)
             case RulePlace(rule, grammar):
                 self.run_rules.show_rule(rule, grammar)
+            case LackingPlace():
+                self._document.follow_tools()
+                self.view.lacking.set_value("lacking")
+                self.view.show_tab(self.view.enforcement)
+                self._show_rows()
 
     # -- connections -------------------------------------------------------------------------------------------
 
@@ -117,12 +121,10 @@ class GrammarPresenter(Page):
         document.sourceChanged.connect(self._show_source)
         document.changed.connect(self._show_links)
         page.copy_link.clicked.connect(self._edit_as_text)
-        page.tools_link.clicked.connect(document.follow_tools)
-        page.custom_link.clicked.connect(document.return_to_custom_text)
+        page.source.chosen.connect(self._choose_source)
         page.open_link.clicked.connect(self.files.ask_to_open)
-        page.save_link.clicked.connect(self.files.ask_where_to_save)
         page.fileDropped.connect(lambda path: self.files.open(Path(path)))
-        page.use_link.clicked.connect(self._use)
+        page.use_box.clicked.connect(self._use)
         page.answer_link.clicked.connect(self._run_as_answer)
         page.more_link.clicked.connect(self._show_more)
         page.help_link.clicked.connect(page.help.show)
@@ -141,16 +143,20 @@ class GrammarPresenter(Page):
         bench.stepped.connect(self._show_step)
         bench.sampled.connect(self._show_samples)
         bench.compared.connect(self._show_comparison)
+        bench.lined.connect(page.lines.show_rows)
         bench.converted.connect(self._converted)
         bench.proved.connect(self._show_proofs)
         bench.enforcementTested.connect(self._show_custom_rows)
         bench.crashed.connect(self.context.show_error)
         page.step.moved.connect(self._step_moved)
+        page.examples.chosen.connect(page.step.set_text)
         for source in (page.examples, page.samples, page.differences):
-            source.stepRequested.connect(page.step.set_text)
+            source.stepRequested.connect(self._step_through)
         for source in (page.samples, page.differences):
             source.exampleRequested.connect(self.examples.add)
         page.step.rules.linkActivated.connect(page.edit.go_to_rule)
+        page.lines.stepRequested.connect(lambda line: page.edit.go_to_rule(line.partition("::=")[0].strip()))
+        page.lacking.chosen.connect(lambda _value: self._show_rows())
         page.railroad.ruleChosen.connect(page.edit.go_to_rule)
         page.railroad.failed.connect(self.context.show_error)
         page.again_link.clicked.connect(self.bench.sample_again)
@@ -187,26 +193,24 @@ class GrammarPresenter(Page):
 
     def _show_links(self) -> None:
         page, work, generated = self.view, self._document.work, self._document.is_generated
+        page.source.set_value("tools" if generated else "text")
+        page.source.button("text").setEnabled(not generated or bool(work.text))
         page.copy_link.setVisible(generated)
         page.copy_link.setEnabled(bool(self._document.generated))
-        page.custom_link.setVisible(generated and bool(work.text))
-        page.tools_link.setVisible(not generated)
         lark = self._document.language is LARK
-        page.use_link.setVisible(not generated and not lark)  # the grammar of the tools is GBNF
+        page.use_box.setVisible(not generated and not lark)  # the grammar of the tools is GBNF
+        page.use_box.setChecked(work.use)
         page.answer_link.setVisible(not generated)
-        page.use_link.setChecked(work.use)
-        page.use_link.setText(tr("✓ Used for runs") if work.use else tr("Use for runs"))
-        tip = tr("Runs use this grammar instead of the generated one. Click to turn off.")
-        page.use_link.setToolTip(
-            tip if work.use else tr("Use this grammar for runs instead of the generated one")
-        )
         page.add_run_link.setEnabled(bool(self.context.runs.state.text))
         options = self._project.options
-        written = {name: value_words(name, getattr(options, name)) for name in ("notation", "shape")}
-        source = tr("Tools · {notation} · {shape}", **written)
-        page.edit_card.heading.hint.setText(
-            source if generated else Path(work.path).name or tr("your grammar")
-        )
+        written = [value_words(name, getattr(options, name)) for name in ("notation", "shape")]
+        page.edit_card.heading.hint.setText(" · ".join(written) if generated else Path(work.path).name)
+
+    def _choose_source(self, source: str) -> None:
+        if source == "tools":
+            self._document.follow_tools()
+        else:
+            self._document.return_to_custom_text()
 
     def _edit_as_text(self) -> None:
         """Replace the custom grammar with a copy of the generated one, and offer to undo that."""
@@ -236,7 +240,8 @@ class GrammarPresenter(Page):
         listed = [(one.title, partial(self._open_bundled, name)) for name, one in bundled_grammars().items()]
         place = self.view.more_link.mapToGlobal(self.view.more_link.rect().topLeft())
         typed = (tr("Regular expression as a grammar…"), self._ask_for_pattern)
-        pop_up(QMenu(self.view), place, *convert, typed, None, *listed)
+        save = (tr("Save as…"), self.files.ask_where_to_save)
+        pop_up(QMenu(self.view), place, save, None, *convert, typed, None, *listed)
 
     def _ask_for_pattern(self) -> None:
         dialog = named(
@@ -358,11 +363,11 @@ class GrammarPresenter(Page):
             words = checked.problem or tr(
                 "{right} of {count} pass", right=self.examples.passing(), count=count
             )
-        page.example_card.heading.hint.setText(words)
+        page.example_hint.setText(words)
 
     def _show_step(self, view: StepView | None, why: str) -> None:
         self.view.step.show_view(view, why)
-        self.view.step_card.heading.hint.setText(self.view.step.words())
+        self.view.step_hint.setText(self.view.step.words())
 
     def _show_samples(self, texts: tuple[str, ...] | None, why: str) -> None:
         self.view.samples.show_rows([("", text) for text in texts or ()], why)
@@ -393,11 +398,30 @@ class GrammarPresenter(Page):
         """Show the enforcement for the shown rule's tool, or for all tools; a custom grammar has separate rows."""
         custom = not self._document.is_generated
         found = self._custom_rows if custom else self._rows
-        named = [row for row in found if row.tool == self._tool]
-        rows = named or found
         engines = CUSTOM_ENGINE if custom else ENGINES
+        engine = CUSTOM if custom else "gbnf" if self._project.options.constraint == "gbnf" else "mask"
+        lacking = tuple(row for row in found if row.lacks(engine))
+        named = (
+            () if self.view.lacking.value == "lacking" else [row for row in found if row.tool == self._tool]
+        )
+        rows = lacking if self.view.lacking.value == "lacking" else named or found
+        self.view.show_lacking(len(lacking), len(named or found))
         self.view.enforcement.show_rows(rows, engines, of_one_tool=bool(named))
         self.view.enforcement.setVisible(bool(rows))
+        self.view.enforcement_hint.setText(self._about_rows(any_rows=bool(found)))
+
+    def _about_rows(self, *, any_rows: bool) -> str:
+        """What the table is about, or why it is empty."""
+        last = self.bench.last
+        if not self._document.is_generated:
+            if last is not None and not last.ok:
+                return tr("Available when the errors are fixed.")
+            return "" if any_rows else tr("The grammar calls none of the tools.")
+        if not self._rows_complete:
+            return tr("Testing each constraint…")
+        if any_rows:
+            return tr("Converter: llama.cpp’s own grammar of the JSON Schema")
+        return tr("The schemas have no constraints.")
 
     def _show_badges(self) -> None:
         constraint = self._project.options.constraint
@@ -449,11 +473,16 @@ class GrammarPresenter(Page):
     def _options_changed(self, options: RunRequest) -> None:
         self.bench.set_options(options)
         self._show_links()
+        self._show_rows()
         self._show_badges()
+
+    def _step_through(self, text: str) -> None:
+        self.view.step.set_text(text)
+        self.view.show_tab(self.view.step)
 
     def _step_moved(self, text: str, at: int) -> None:
         self.bench.set_step(text, at)
-        self.view.step_card.heading.hint.setText(self.view.step.words())
+        self.view.step_hint.setText(self.view.step.words())
 
     def _add_run(self) -> None:
         """Add the last run's output as an example: a valid call must match, any other must not."""
@@ -469,7 +498,11 @@ def summary_words(found: Checked) -> str:
     errors, warnings, hints = (found.counts.get(kind, 0) for kind in ("error", "warning", "hint"))
     words = [
         tr("%n rule(s)", "", len(found.rules)),
-        tr("%n error(s)", "", errors) if errors else tr("no problems"),
+        tr("%n error(s)", "", errors)
+        if errors
+        else tr("no errors")
+        if warnings or hints
+        else tr("no problems"),
         tr("%n warning(s)", "", warnings) if warnings else "",
         tr("%n hint(s)", "", hints) if hints else "",
     ]

@@ -35,8 +35,8 @@ from glyphscope_gui.theme import theme
 
 MIN_ZOOM, MAX_ZOOM, STEP = 0.2, 4.0, 1.2
 """The bounds of the zoom, and its factor for each step."""
-MIN_FIT = 0.62
-"""The least scale to which a wide diagram is shrunk to fit, at which it can still be read."""
+MIN_FIT = 0.7
+"""The least share of the window's text size to which a wide diagram is shrunk to fit, at which it can still be read."""
 PNG_SCALE = 2
 """Pixels of a PNG for each unit of the drawing."""
 MAX_PIXELS = 60_000_000
@@ -129,7 +129,8 @@ class RailroadView(QScrollArea):
             return 1.0
         room = self.viewport().size()
         fitting = min(room.width() / self.drawing.width, room.height() / max(self.drawing.height, 1))
-        return min(max(fitting, MIN_FIT), self._usual())
+        usual = self._usual()
+        return min(max(fitting, MIN_FIT * usual), usual)
 
     def set_zoom(self, zoom: float) -> None:
         """Set the scale; 0 fits the diagram to the view."""
@@ -253,6 +254,11 @@ class RailroadView(QScrollArea):
         super().resizeEvent(event)
         self._fit()
         self._place_corner()
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.FontChange:
+            self._fit()
 
     def _place_corner(self) -> None:
         if self._corner is not None:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import difflib
 import gc
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Literal, NamedTuple
+
+from msgspec.structs import replace
 
 from glyphscope.base.errors import GlyphscopeError, GrammarError
 from glyphscope.base.shorten import capitalised
 from glyphscope.base.tokens import token_text
 from glyphscope.base.visible import visible
-from glyphscope.events import ArgumentOrder, Notation, Shape
+from glyphscope.events import ArgumentOrder, Notation, RunRequest, Shape
 from glyphscope.explain.proof import as_written, boundary_examples, texts
 from glyphscope.grammar import (
     Bound,
@@ -29,11 +33,13 @@ from glyphscope.grammar.convert import TargetLanguage, convert, source_grammar
 from glyphscope.grammar.gbnf import emit_gbnf
 from glyphscope.grammar.gbnf.parse.syntax import RuleSyntax
 from glyphscope.grammar.languages import GBNF, GrammarLanguage
-from glyphscope.grammar.tree import Grammar, Origin
+from glyphscope.grammar.tree import Grammar, Origin, Unenforced
 from glyphscope.models.interface import Vocabulary
 from glyphscope.registry import Tool, ToolRegistry
+from glyphscope.runs import PreparedRequest
+from glyphscope.runs.strategies import unenforced
 from glyphscope.turns import TurnOptions, build_call_grammar
-from glyphscope_gui.enforcement.rows import constraint_row_words, leaking_value
+from glyphscope_gui.enforcement.rows import OURS, constraint_row_words, leaking_value
 from glyphscope_gui.enforcement.table import CUSTOM, EnforcementCell, EnforcementRow
 from glyphscope_gui.grammar.problems import GrammarProblem, to_problems
 from glyphscope_gui.shared.language import tr
@@ -49,10 +55,13 @@ EXAMPLE_LIMITS = MatchLimits(items=300_000)
 
 @dataclass(frozen=True)
 class GeneratedExamples:
-    """The tools' grammar as text, with the schema place of each rule."""
+    """The tools' grammar as text, with the schema place of each rule, and the constraints that each engine's grammar
+    does not enforce.
+    """
 
     text: str
     origins: Mapping[str, Origin] = field(default_factory=dict)
+    claims: Mapping[str, tuple[Unenforced, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -112,7 +121,9 @@ def generate(
 ) -> GeneratedExamples:
     """The tools' grammar for llama.cpp. Raises GrammarError if a tool cannot be called."""
     emitted = emit_gbnf(build_call_grammar(registry, notation, shape, TurnOptions(order=order)))
-    return GeneratedExamples(emitted.text, emitted.origins)
+    request = RunRequest(prompt="", registry={}, notation=notation, shape=shape, order=order)
+    claims = {kind: unenforced(PreparedRequest(replace(request, constraint=kind), registry)) for kind in OURS}
+    return GeneratedExamples(emitted.text, emitted.origins, claims)
 
 
 def check(text: str, language: GrammarLanguage, cancel: Callable[[], bool]) -> Checked:
@@ -231,6 +242,17 @@ def compare(
     else:
         note = "" if found.exhausted else bound
     return GrammarComparison(found.only_second, found.only_first, note)
+
+
+MAX_LINES = 5_000
+"""Lines of a grammar whose changed lines are listed."""
+
+
+def changed_lines(before: str, after: str) -> tuple[tuple[str, str], ...]:
+    """The lines that only one of two texts has, `−` the first and `+` the second, in their order; below MAX_LINES."""
+    found = islice(difflib.unified_diff(before.splitlines(), after.splitlines(), n=0), 2, None)
+    signs = {"-": "−", "+": "+"}
+    return tuple((signs[line[0]], line[1:]) for line in found if line[0] in signs)
 
 
 class Converted(NamedTuple):

@@ -5,14 +5,15 @@ Results for an older text are dropped. Nothing is computed before the page is sh
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 from PySide6.QtCore import QObject, QTimer, Signal, SignalInstance
 
 from glyphscope.events import RunRequest
 from glyphscope.grammar.convert import TargetLanguage
-from glyphscope.grammar.tree import Grammar, Origin
+from glyphscope.grammar.languages import GBNF
+from glyphscope.grammar.tree import Grammar, Origin, Unenforced
 from glyphscope.registry import ToolRegistry
 from glyphscope_gui.enforcement.rows import EnforcementRows, prove
 from glyphscope_gui.grammar import work
@@ -37,7 +38,7 @@ PROOF_DELAY_MS = 600
 """Milliseconds after the last edit of the tools: proofs start processes, and are not urgent."""
 PROOF_SHOWN_MS = 150
 """Milliseconds between updates of the shown proofs."""
-_SLOW = frozenset({"samples", "compare", "convert", "enforcement", "prove"})
+_SLOW = frozenset({"samples", "compare", "lines", "convert", "enforcement", "prove"})
 """The keys of slow jobs, which do not delay jobs that respond to typing."""
 
 
@@ -51,7 +52,7 @@ class GrammarBench(QObject):
 
     `checked` carries a Checked, `drawn` a RailroadDrawing or None, `examplesChecked` CheckedExamples or None (the
     grammar is invalid), `stepped` a StepView, or None with the reason in words, `sampled`, `compared` and
-    `converted` likewise.
+    `converted` likewise. `lined` carries the lines that differ from the tools' grammar.
     `proved` carries the rows of the proofs made so far, and whether all are made; `enforcementTested` those of a custom
     grammar; `crashed` the exception of a job.
 
@@ -67,6 +68,7 @@ class GrammarBench(QObject):
     stepped = Signal(object, str)
     sampled = Signal(object, str)
     compared = Signal(object, str)
+    lined = Signal(object, str)
     converted = Signal(object, str)
     proved = Signal(object, bool)
     enforcementTested = Signal(object)
@@ -100,6 +102,7 @@ class GrammarBench(QObject):
         self._tools_later = QTimer(self, singleShot=True, interval=DEBOUNCE_MS)
         self._tools_later.timeout.connect(self._generate)
         self._proved = EnforcementRows(ToolRegistry(()))
+        self._claims: Mapping[str, tuple[Unenforced, ...]] = {}
         self._prove_later = QTimer(self, singleShot=True, interval=PROOF_DELAY_MS)
         self._prove_later.timeout.connect(self._prove)
         self._proof_ticks = QTimer(self, interval=PROOF_SHOWN_MS)
@@ -173,7 +176,8 @@ class GrammarBench(QObject):
     def _prove(self) -> None:
         """Prove the enforcement of the tools' constraints; a round for older tools is cancelled."""
         registry, options = self._registry.registry, self._options
-        found = self._proved = EnforcementRows(registry)
+        found = self._proved = EnforcementRows(registry, self._claims)
+        self.proved.emit(found(), False)
         self._proof_ticks.start()
 
         def done(_nothing: object) -> None:
@@ -192,9 +196,10 @@ class GrammarBench(QObject):
         )
 
     def _generated(self, made: GeneratedExamples) -> None:
-        self.origins = dict(made.origins)
+        self.origins, self._claims = dict(made.origins), made.claims
         self.generated.emit(made)
         self._document.set_generated(made.text)
+        self._list_lines()
         self._prove_later.start()
 
     def _not_generated(self, error: BaseException) -> None:
@@ -223,6 +228,7 @@ class GrammarBench(QObject):
         self._do_step()
         self._sample()
         self._compare()
+        self._list_lines()
         self._test_enforcement()
 
     def draw(self) -> None:
@@ -279,6 +285,17 @@ class GrammarBench(QObject):
             self._answer(
                 "compare", lambda: work.compare(base, found.language, grammar, _is_stopped), self.compared
             )
+
+    def _list_lines(self) -> None:
+        """List the lines in which the custom text differs from the tools' grammar; both are GBNF."""
+        before, after = self._document.generated, self._document.text
+        if self._document.is_generated or self._document.language is not GBNF or not before:
+            self._jobs.drop("lines")
+            self.lined.emit((), "")
+        elif max(before.count("\n"), after.count("\n")) > work.MAX_LINES:
+            self.lined.emit((), _TOO_LARGE)
+        else:
+            self._answer("lines", lambda: work.changed_lines(before, after), self.lined)
 
     def _test_enforcement(self) -> None:
         registry, options = self._registry.registry, self._options

@@ -17,7 +17,7 @@ from glyphscope.registry import ToolRegistry
 from glyphscope.runs.problems import notation_obstacle
 from glyphscope_gui.run_settings.options import option_words
 from glyphscope_gui.run_settings.panel import OptionsPanel
-from glyphscope_gui.shared.labels import ElidedLink, PlainLabel, named, push_button
+from glyphscope_gui.shared.labels import ElidedLink, PlainLabel, link, named, push_button
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import FollowsSize, vbox
 from glyphscope_gui.shared.page_ids import HeaderPart
@@ -40,9 +40,12 @@ TWO_LINES_BRAND, TWO_LINES_SHORT = 1240, 1140
 
 
 class RunHeader(FollowsSize, QFrame):
-    """`optionsChosen` carries a dict of the fields of RunRequest that the user changed; `picker` shows the model."""
+    """`optionsChosen` carries a dict of the fields of RunRequest that the user changed; `picker` shows the model.
+    `lackingRequested`: the constraints that the next run does not enforce are to be shown.
+    """
 
     optionsChosen = Signal(object)
+    lackingRequested = Signal()
 
     def __init__(self, picker: QWidget, run: QAction, stop: QAction, step: QAction) -> None:
         super().__init__()
@@ -57,6 +60,8 @@ class RunHeader(FollowsSize, QFrame):
         self._marked: dict[QWidget, str] = {}  # the marked fields, with their usual hints
         self._run_tip = run.toolTip()
         self._make_pickers()
+        self._lacking = 0
+        self.lacking_link = link("", "", self, name="lackingLink", clicked=self.lackingRequested)
         self.step_button = self._button("stepButton", step)
         self.stop_button = self._button("stopButton", stop)
         self.run_button = self._button("runButton", run)
@@ -98,6 +103,14 @@ class RunHeader(FollowsSize, QFrame):
         every = "\n".join(problem.error.words for problem in problems)
         self.run_button.setAccessibleDescription(every)
         self.run_button.setToolTip(plain_tip(every or self._run_tip))
+
+    def show_lacking(self, count: int, words: str) -> None:
+        """Show beside Run how many constraints the next run does not enforce; `words` name them."""
+        self._lacking = count
+        mask = self._options.constraint == "mask"
+        short = tr("{count} not masked", count=count) if mask else tr("{count} not enforced", count=count)
+        named(self.lacking_link, words=words, description=words, tip=plain_tip(words)).setText(short)
+        self.show_parts(self._parts)
 
     def _fields_of(self, name: str) -> Iterable[QWidget]:
         """The widgets to mark for that setting of a request: the buttons of a choice, or the one of the options."""
@@ -153,6 +166,7 @@ class RunHeader(FollowsSize, QFrame):
         for part, widgets in self._widgets.items():
             for widget in widgets:
                 widget.setVisible(part in parts)
+        self.lacking_link.setVisible(HeaderPart.RUN in parts and self._lacking > 0)
         self._fit()
 
     def show_tools(self, registry: ToolRegistry) -> None:
@@ -215,7 +229,8 @@ class RunHeader(FollowsSize, QFrame):
     def _lay_out(self) -> None:
         self._upper = (self.logo, self.brand, self.picker, self.notation, self.constraint)
         self._buttons = (self.step_button, self.stop_button, self.run_button)
-        self._all = (*self._upper, self.options_button, *self._buttons)
+        self._ends = (self.lacking_link, *self._buttons)
+        self._all = (*self._upper, self.options_button, *self._ends)
         self._widgets: dict[HeaderPart, tuple[QWidget, ...]] = {
             HeaderPart.MODEL: (self.picker,),
             HeaderPart.CALL: (self.notation, self.constraint),
@@ -297,7 +312,7 @@ class RunHeader(FollowsSize, QFrame):
         last = lower if two else upper
         last.addWidget(self.options_button, 100)
         last.addStretch(1)
-        for button in self._buttons:
+        for button in self._ends:
             last.addWidget(button)
         self._column.setSpacing(8 if two else 0)
         self.updateGeometry()

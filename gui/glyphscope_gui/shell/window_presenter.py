@@ -10,18 +10,21 @@ from PySide6.QtWidgets import QMessageBox
 from glyphscope.base.errors import RequestProblem, StorageError
 from glyphscope.base.figures import duration, duration_ms, percent, rate
 from glyphscope.events import PromptEvaluated
+from glyphscope.grammar.tree import Unenforced
 from glyphscope.models.batch_sizes import BatchTimes
-from glyphscope.runs import RunState
+from glyphscope.runs import PreparedRequest, RunState
+from glyphscope.runs.strategies import unenforced, unenforced_words
 from glyphscope.runs.strategies.reading_ahead import ReadAhead
-from glyphscope_gui.context import AppContext
+from glyphscope_gui.context import AppContext, LackingPlace
 from glyphscope_gui.project.project_controller import first_project
 from glyphscope_gui.run_settings.header import RunHeader
 from glyphscope_gui.runs.model_queries import problems_of
 from glyphscope_gui.runs.run_controller import NotStarted, Phase
 from glyphscope_gui.runs.worker.jobs import ModelStatus
+from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.dialogs import open_once, show_whole_title
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.page_ids import HeaderPart
+from glyphscope_gui.shared.page_ids import HeaderPart, PageId
 from glyphscope_gui.shell.idle_model_presenter import IdleModelPresenter
 from glyphscope_gui.shell.navigation import Navigation
 from glyphscope_gui.shell.project_dialogs import ProjectDialogs
@@ -29,6 +32,8 @@ from glyphscope_gui.shell.status_line import StatusLine
 
 CHECK_MS = 50
 """Delay before the next request is checked: several changes arrive at once when a project is opened."""
+COUNT_MS = 600
+"""Delay after the last change before the constraints that are not enforced are counted, which makes the grammar."""
 FIGURES_MS = 250
 """Four times a second: figures that change faster cannot be read."""
 
@@ -52,9 +57,14 @@ class WindowPresenter(QObject):
         self._navigation = navigation
         self._dialogs = dialogs
         self._problems: tuple[RequestProblem, ...] = ()
+        self._background = Background(self)
+        self._known = {tool.name for tool in context.project.tools.registry}
+        """The tools of the last check."""
         self._read: PromptEvaluated | None = None
         self._check = QTimer(self, singleShot=True, interval=CHECK_MS)
         self._check.timeout.connect(self._check_request)
+        self._count = QTimer(self, singleShot=True, interval=COUNT_MS)
+        self._count.timeout.connect(self._count_lacking)
         self._figures = QTimer(self, interval=FIGURES_MS)
         self._figures.timeout.connect(self._show_figures)
         self._connect_runs()
@@ -110,6 +120,7 @@ class WindowPresenter(QObject):
     def _connect_project(self) -> None:
         project, recorder = self._project, self._context.recorder
         self._header.optionsChosen.connect(lambda changes: project.set_options(**changes))
+        self._header.lackingRequested.connect(self._show_lacking)
         project.modelChosen.connect(self._runs.open_model)
         project.optionsChanged.connect(self._header.show_options)
         project.tools.changed.connect(self._header.show_tools)
@@ -174,9 +185,31 @@ class WindowPresenter(QObject):
         """Check the next run's request; a record's was checked by its run."""
         if self._context.record.started is not None:
             self._show_problems(())
+            self._header.show_lacking(0, "")
             return
         work = partial(problems_of, request=self._project.next_run())
         self._runs.queries.ask("request", work, self._show_problems)
+        self._count.start()
+
+    def _count_lacking(self) -> None:
+        request = self._project.next_run()
+        show = partial(self._counted, request)
+        self._background.start("lacking", partial(unenforced, request), show, lambda _error: show(()))
+
+    def _counted(self, request: PreparedRequest, found: tuple[Unenforced, ...]) -> None:
+        """Show beside Run what the next run does not enforce, and above the playground that of imported tools."""
+        constraint = request.request.constraint
+        is_record = self._context.record.started is not None
+        self._header.show_lacking(0 if is_record else len(found), unenforced_words(found, constraint))
+        names = {tool.name for tool in request.registry}
+        new, self._known = names - self._known, names
+        imported = tuple(each for each in found if each.tool in new)
+        if imported and self._project.tools.undo_stack.index():  # and not another project's
+            words = unenforced_words(imported, constraint)
+            self._context.offer(words, tr("Show them"), self._show_lacking)
+
+    def _show_lacking(self) -> None:
+        self._navigation.show(PageId.GRAMMAR, LackingPlace())
 
     def _show_problems(self, problems: tuple[RequestProblem, ...]) -> None:
         self._header.show_problems(problems)

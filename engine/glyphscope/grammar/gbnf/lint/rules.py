@@ -209,7 +209,9 @@ def _reported(analysis: Analysis, cycle: list[str], *, detected: bool) -> Diagno
     if not body:
         return report("left-recursion", f"{message}.", start, end, None)
     repair = fix("Write a repetition", (rule.body.start, rule.body.end, body))
-    return report("left-recursion", f"{message}: `{shorten(f'{first} ::= {body}', _SHOWN)}`.", start, end, repair)
+    return report(
+        "left-recursion", f"{message}: `{shorten(f'{first} ::= {body}', _SHOWN)}`.", start, end, repair
+    )
 
 
 def _beginning(text: str, rule: RuleSyntax, name: str) -> Reference | None:
@@ -227,7 +229,7 @@ def _beginning(text: str, rule: RuleSyntax, name: str) -> Reference | None:
 
 
 def _as_repetition(analysis: Analysis, rule: RuleSyntax) -> str:
-    """The body of a rule without left recursion; empty if there is none: `list "," item | item` is `item ("," item)*`."""
+    """The body of a rule without left recursion; "" if there is none. `list "," item | item` is `item ("," item)*`."""
     text = analysis.document.text
     tails, heads = [], []
     for option in rule.body.options:
