@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from glyphscope.base.errors import GlyphscopeError
 
@@ -34,8 +33,7 @@ class PluginError(GlyphscopeError):
     """A plug-in that cannot be used."""
 
 
-@dataclass(frozen=True)
-class PluginGroup(Generic[T]):
+class PluginGroup(NamedTuple, Generic[T]):
     """The plug-ins with the entry points of one group, by name. Each is a `kind`."""
 
     name: str

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import gc
 import os
 import sys
 import threading
@@ -12,6 +13,7 @@ from glyphscope.cli.servers import serves_at_once
 
 def main() -> None:
     """The entry point of `glyphscope`. Ends the process."""
+    gc.set_threshold(200_000, 20, 20)  # Python's are for small heaps; a short command collects nothing
     code = _exit_code()
     if isinstance(code, int) and _is_written() and not _other_threads():
         atexit._run_exitfuncs()

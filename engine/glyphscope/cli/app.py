@@ -5,7 +5,6 @@ Exit codes: 0 success, 1 a negative result, 2 bad usage or input, 130 interrupte
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
 from collections import UserDict
@@ -135,7 +134,6 @@ def _print_error(error: GlyphscopeError) -> None:
 
 def main() -> None:
     """The entry point of `glyphscope`."""
-    gc.set_threshold(50_000, 20, 20)  # Python's are for small heaps: large grammars took a quarter longer
     _prepare_streams()
     app(prog_name="glyphscope")
 
