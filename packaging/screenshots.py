@@ -74,7 +74,7 @@ SCENES = (
     Scene("prompt", "search-mask.jsonl", prepare=show_prompt, once=True),
     Scene("grammar", "search-mask.jsonl", prepare=show_tools_grammar),
     Scene("problems", "search-mask.jsonl", prepare=show_problems),
-    Scene("servers", "search-mask.jsonl", prepare=show_servers),
+    Scene("mcp", "search-mask.jsonl", prepare=show_servers),
     Scene("evaluate", "search-mask.jsonl", prepare=show_evaluate),
     Scene("compare", "search-mask.jsonl", prepare=show_compare, once=True),
     Scene("template", "search-mask.jsonl", prepare=show_template),

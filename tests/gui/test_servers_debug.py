@@ -11,7 +11,7 @@ from PySide6.QtGui import QGuiApplication
 
 from glyphscope.store import load_servers, places
 from glyphscope.tools.mcp import HIDDEN, LogEntry
-from glyphscope_gui.servers import AddServerDialog, RequestDialog, RootsDialog, is_resendable
+from glyphscope_gui.servers import RequestDialog, RootsDialog, ServerDialog, is_resendable
 from glyphscope_gui.shared import PageId, WholeTextDialog
 from mcp_servers import SCRIPT
 from memory_keyring import memory_keyring
@@ -218,13 +218,13 @@ def test_without_a_browser_the_address_can_be_copied_and_does_not_widen_the_page
 
 
 def test_headers_are_written_for_an_address_and_variables_for_a_command(qtbot):
-    dialog = AddServerDialog(())
+    dialog = ServerDialog(())
     qtbot.addWidget(dialog)
     dialog.show()
     assert dialog.variables_edit.isVisible() and not dialog.headers_edit.isVisible()
     dialog.command_edit.setText("https://example.com/mcp")
     assert dialog.headers_edit.isVisible() and not dialog.variables_edit.isVisible()
     dialog.headers_edit.setPlainText("no colon")
-    assert not dialog.add_button.isEnabled() and "Name: value" in dialog.problem.text()
+    assert not dialog.save_button.isEnabled() and "Name: value" in dialog.problem.text()
     dialog.headers_edit.setPlainText("X-Key: a: b")
     assert dialog.entry()[1] == {"url": "https://example.com/mcp", "headers": {"X-Key": "a: b"}}

@@ -136,7 +136,8 @@ def test_an_error_shows_its_reason_and_the_output_of_the_process_and_the_others_
     page.view.list.choose("broken")
     screen.press("Start")
     screen.until("exit code 3", "cannot find my configuration", "failed")
-    screen.press("stderr")
+    assert not screen.named("stderr") and not screen.named(LOG), "the log is folded until it is needed"
+    screen.press("Show log", "stderr")
     assert "cannot find my configuration" in screen.read("stderr of the server")
 
 
@@ -159,6 +160,66 @@ def test_a_server_dies_is_started_again_disabled_and_removed(connected, page, sc
     screen.dialog().press("Remove")
     assert servers.get("mine") is None and page.current == "demo"
     screen.until(lambda: known.phase == "stopped")
+
+
+@pytest.mark.slow
+def test_an_edited_server_restarts_as_it_was_typed_and_its_tools_follow_its_name(
+    connected, page, screen, servers
+):
+    connected(roots=["/"])
+    old = servers.get("mine")
+    page.context.project.set_options(sources={"echo": "mine", "say": "mine/echo", "other": "demo"})
+    screen.press("Edit…")
+    dialog = screen.dialog()
+    assert str(SCRIPT) in dialog.read("Command or address") and dialog.read("Name") == "mine"
+    dialog.write("Variables", "TOKEN")
+    assert "NAME=value" in dialog and not dialog.can("Save")
+    dialog.write("Variables", "TOKEN=very-secret-word")
+    dialog.write("Name", "ours")
+    dialog.press("Save")
+    new = servers.get("ours")
+    screen.until(lambda: new.phase == "ready", lambda: old.phase == "stopped")
+    assert servers.get("mine") is None and page.current == "ours"
+    assert new.entry["env"] == {"TOKEN": "very-secret-word"} and new.entry["roots"] == ["/"]
+    assert page.context.project.options.sources == {"echo": "ours", "say": "ours/echo", "other": "demo"}
+
+
+@pytest.mark.slow
+def test_a_server_edited_as_json_is_checked_while_it_is_written_and_asks_for_consent(
+    connected, page, screen, servers
+):
+    connected()
+    screen.press("Edit…")
+    dialog = screen.dialog()
+    dialog.press("JSON")
+    written = json.loads(dialog.read("Server as JSON"))
+    assert written == {"mcpServers": {"mine": servers.get("mine").entry}}
+    dialog.root.json_edit.setPlainText('{"mcpServers": {"mine": {"command": "x", "args": 3}}}')
+    dialog.root.json_edit.textEdited.emit("")
+    assert "`args` is a list of texts" in dialog and not dialog.can("Save")
+    written["mcpServers"]["mine"]["args"].append("more")
+    dialog.root.json_edit.setPlainText(json.dumps(written))
+    dialog.root.json_edit.textEdited.emit("")
+    dialog.press("Form")
+    assert dialog.read("Command or address").endswith(" more")
+    dialog.press("JSON", "Save")
+    screen.until(lambda: servers.get("mine").needs_consent)
+    assert "more" in screen.read("The command line to be run")
+    screen.press("Allow and start")
+    screen.until(lambda: servers.get("mine").phase == "ready")
+
+
+@pytest.mark.slow
+def test_a_server_that_cannot_be_used_is_repaired_as_json(page, screen, servers):
+    page.view.list.choose(servers.add("bad", {"command": 3}, allowed=False))
+    screen.until("Edit the server.")
+    screen.press("Edit…")
+    dialog = screen.dialog()
+    assert "`command` is a text" in dialog and '"command": 3' in dialog.read("Server as JSON")
+    dialog.root.json_edit.setPlainText(json.dumps({"mcpServers": {"bad": entry()}}))
+    dialog.root.json_edit.textEdited.emit("")
+    dialog.press("Save")
+    assert not servers.get("bad").problem and servers.get("bad").needs_consent
 
 
 # -- tools -------------------------------------------------------------------------------------------------------
@@ -274,6 +335,7 @@ def test_a_call_by_hand_shows_its_result_and_is_in_the_log(connected, page, scre
     assert call_it("echo", text="hello") == "succeeded" and '{\n  "text": "hello"\n}' in screen
     sent = [each for each in servers.get("mine").server.log.entries if each.method == "tools/call"]
     assert len(sent) == 1
+    screen.press("Show log")
     screen.until(lambda: "tools/call" in [row[2] for row in screen.rows(LOG)])
     screen.write("Show only messages…", "tools/list")
     assert 1 <= len(screen.rows(LOG)) <= 2

@@ -23,7 +23,7 @@ from glyphscope_gui.history.export_dialog import ExportDialog
 from glyphscope_gui.mcp.servers import DEMO
 from glyphscope_gui.model_picker import EndpointDialog, ModelDialog
 from glyphscope_gui.runs import bundled_run, exported
-from glyphscope_gui.servers import AddServerDialog, ImportServersDialog
+from glyphscope_gui.servers import ImportServersDialog, ServerDialog
 from glyphscope_gui.settings.dialog import SettingsDialog
 from glyphscope_gui.shared import ErrorDialog, Explanation, PageId, PanelId, is_working
 from glyphscope_gui.template.page import DETAILS, ReadersDialog, last_answer
@@ -176,7 +176,7 @@ def dialogs(window):
             window,
         ),
         ErrorDialog(Explanation("It failed", "Something", "line 3", "Do this", "all of it"), window),
-        AddServerDialog((), window),
+        ServerDialog((), window),
         ImportServersDialog((), window),
         EndpointDialog(parent=window),
         ModelDialog(window.models.downloads, window),

@@ -21,7 +21,7 @@ from glyphscope.tools import ToolSource
 from glyphscope.tools.approval import needs_consent
 from glyphscope.tools.demo import DemoTools
 from glyphscope.tools.mcp.config import ServerConfig, read_servers
-from glyphscope_gui.mcp.server_source import RunSources, ServerSource
+from glyphscope_gui.mcp.server_source import IDLE, RunSources, ServerSource
 from glyphscope_gui.project.argument_schema import free_name
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.language import tr
@@ -103,6 +103,23 @@ class ServersController(QObject):
         """Configure another server under a known name; the old server is ended."""
         self._end(name)
         self._put(name, entry, allowed=allowed)
+
+    def edit(self, name: str, new: str, entry: dict[str, Any], *, allowed: bool) -> None:
+        """Configure a server otherwise, perhaps under a free name, at its place in the list.
+
+        It is ended; if it was running, it starts again, or waits for the user's consent.
+        """
+        was_running = self._known[name].phase not in IDLE
+        self._end(name)
+        self._known = {
+            new if known == name else known: self._made(new, entry) if known == name else source
+            for known, source in self._known.items()
+        }
+        if allowed:
+            self.allow(new)
+        self._changed()
+        if was_running:
+            self.start(new)
 
     def remove(self, name: str) -> None:
         self._end(name)

@@ -77,12 +77,15 @@ class ServerCard(Card):
         tip = tr("End the server’s process and all its child processes")
         self.stop_button = link(tr("Stop"), tip, name="stopServerButton")
         self.restart_button = link(tr("Restart"), tr("Stop the server and start it again"))
+        tip = tr("Change its name, command, arguments, variables, address or headers")
+        self.edit_button = link(tr("Edit…"), tip, name="editServerButton")
         self.remove_button = link(tr("Remove…"), tr("Remove the server from the list"))
         actions = (
             self.enabled_box,
             self.start_button,
             self.stop_button,
             self.restart_button,
+            self.edit_button,
             self.remove_button,
         )
         super().__init__(tr("Server"), body, actions=actions, parent=parent)
@@ -149,7 +152,7 @@ class ServerCard(Card):
         show_words(self.identity, visible(source.identity, spaces=True) if is_shown else "")
         show_words(self.about, " · ".join(facts) if is_shown else "")
         if source.problem:
-            self._show_problem(ServerError(source.problem, hint=tr("Fix the file and import it again.")), "")
+            self._show_problem(ServerError(source.problem, hint=tr("Edit the server.")), "")
         elif source.phase in ("failed", "ended"):
             self._show_problem(server.problem, server.stderr)
         else:
@@ -174,6 +177,7 @@ class ServerCard(Card):
             (self.start_button, idle),
             (self.stop_button, not idle),
             (self.restart_button, not idle),
+            (self.edit_button, True),
             (self.remove_button, True),
             (self.sign_in_button, idle and may and server.needs_sign_in),
             (self.ping_button, source.is_ready),

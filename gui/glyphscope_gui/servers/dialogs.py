@@ -1,4 +1,4 @@
-"""Dialogs about servers: add one by its command line or address, import several from a file or text, choose roots."""
+"""Dialogs about servers: add or edit one by a form or as JSON, import several from a file or text, choose roots."""
 
 from __future__ import annotations
 
@@ -12,16 +12,20 @@ from PySide6.QtCore import QSize, QTimer, Signal
 from PySide6.QtWidgets import QCheckBox, QFormLayout, QListWidget, QVBoxLayout, QWidget
 
 from glyphscope.base.errors import ServerError
+from glyphscope.base.json_values import json_file
 from glyphscope.base.visible import visible
 from glyphscope.tools.mcp.config import MAX_ROOTS, ServerConfig, command_server, read_servers, server_entries
+from glyphscope_gui.mcp.server_source import ServerSource
 from glyphscope_gui.mcp.servers import DEMO, server_config
 from glyphscope_gui.servers.words import secret_words
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.dialogs import ask_for_file, ask_for_folder
+from glyphscope_gui.shared.json_editor import JsonEditor
 from glyphscope_gui.shared.labels import PlainLabel, named, push_button, show_words, words_label
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import STRETCH, ScrollArea, hbox, replace_content, vbox
+from glyphscope_gui.shared.layouts import STRETCH, ScrollArea, hbox, holder, replace_content, stack, vbox
 from glyphscope_gui.shared.plain_dialog import PlainDialog, Role, Standard
+from glyphscope_gui.shared.segmented import Segmented
 from glyphscope_gui.shared.text_edits import GrowingEdit, LineEdit, ReadBox, WrappingEdit
 from glyphscope_gui.theme import mono_font
 
@@ -64,17 +68,33 @@ READ_MS = 250
 _FILTER = tr("Servers (*.json);;All files (*)")
 
 
-class AddServerDialog(PlainDialog):
-    """`chosen` carries a name and an entry as in an mcpServers file. A command line that the user typed here may be
-    started without another question. `taken` are the names of other servers.
+FORM, JSON = "form", "json"
+_WAYS = (
+    (FORM, tr("Form"), tr("The server by its fields")),
+    (JSON, tr("JSON"), tr("The server as in an mcp.json, with all of its keys")),
+)
+_FIELDS = ("command", "args", "cwd", "env", "url", "httpUrl", "headers", "type", "transport")
+"""The keys of an entry that the form states; others, such as `roots`, are kept."""
+
+
+class ServerDialog(PlainDialog):
+    """Adds a server, or edits a known one, by a form or as JSON.
+
+    `chosen` carries a name, an entry as in an mcpServers file, and whether the user typed the command line here: it may
+    then be started without another question. `taken` are the names of other servers.
     """
 
-    chosen = Signal(str, object)
+    chosen = Signal(str, object, bool)
 
-    def __init__(self, taken: Collection[str], parent: QWidget | None = None) -> None:
-        super().__init__("addServerDialog", tr("Add a server"), parent)
-        self.setMinimumWidth(520)
-        self._taken = taken
+    def __init__(
+        self, taken: Collection[str], parent: QWidget | None = None, server: ServerSource | None = None
+    ) -> None:
+        title = tr("Add a server") if server is None else tr("Edit {name}", name=server.name)
+        super().__init__("addServerDialog", title, parent)
+        self.setMinimumWidth(560)
+        self._taken, self._server = taken, server
+        self._entry: dict[str, Any] = {} if server is None else dict(server.entry)
+        self.ways = named(Segmented(_WAYS, small=True, parent=self), words=tr("Form or JSON"))
         self.command_edit = named(LineEdit(self), "serverCommandEdit")
         self.command_edit.setPlaceholderText(tr("uvx mcp-server-time   or   https://example.com/mcp"))
         self.name_edit = LineEdit(
@@ -85,55 +105,121 @@ class AddServerDialog(PlainDialog):
         self.variables_edit.setPlaceholderText(tr("NAME=value per line, or NAME=${env:NAME}"))
         self.headers_edit = named(GrowingEdit(5, self), "serverHeadersEdit")
         self.headers_edit.setPlaceholderText(tr("Authorization: Bearer ${env:TOKEN}, one per line"))
+        self.json_edit = named(JsonEditor(self), "serverJsonEdit", tr("Server as JSON"))
         self.problem = words_label(role="problem", parent=self)
-        self.add_button = push_button(tr("Add"), self, role="primary")
-        buttons = self.button_box(Standard.Cancel, (self.add_button, Role.AcceptRole))
-        form = QFormLayout(horizontalSpacing=14, verticalSpacing=9)
+        self.save_button = push_button(tr("Add") if server is None else tr("Save"), self, role="primary")
+        buttons = self.button_box(Standard.Cancel, (self.save_button, Role.AcceptRole))
+        form = self._form = QFormLayout(horizontalSpacing=14, verticalSpacing=9)
         form.addRow(tr("Command or address"), self.command_edit)
         form.addRow(tr("Name"), self.name_edit)
         form.addRow(tr("Folder"), self.folder_edit)
         form.addRow(tr("Variables"), self.variables_edit)
         form.addRow(tr("Headers"), self.headers_edit)
-        self._form = form
-        vbox(form, self.problem, buttons, parent=self, margins=(18, 16, 18, 14), spacing=12)
+        self._stack = stack(holder(form), self.json_edit)
+        row = hbox(self.ways, STRETCH)
+        vbox(row, (self._stack, 1), self.problem, buttons, parent=self, margins=(18, 16, 18, 14), spacing=12)
         code = (self.command_edit, self.variables_edit, self.headers_edit)
         for edit in code:
             edit.setFont(mono_font(-0.5))
+        if server is not None:
+            self._show_fields(server.name, self._entry)
         for edit in (*code, self.name_edit, self.folder_edit):
             edit.textChanged.connect(self._check)
+        self.json_edit.textEdited.connect(self._check)
+        self.ways.chosen.connect(self._show_way)
+        if server is not None and server.problem:  # the form may not show what is wrong
+            self._show_json(server.name, self._entry)
         self._check()
+
+    def sizeHint(self) -> QSize:
+        return QSize(640, 420)
 
     def accept(self) -> None:
         try:
             name, entry = self.entry()
         except ServerError:
             return
-        self.chosen.emit(name, entry)
+        typed = self.ways.value == FORM
+        if self._server is not None and not self._server.may_run:  # and not only another variable
+            typed = typed and server_config(name, entry).identity != self._server.identity
+        self.chosen.emit(name, entry, typed)
         super().accept()
 
     def entry(self) -> tuple[str, dict[str, Any]]:
         """Return the name, and the entry as in a file. Raises ServerError."""
+        name, entry = self._of_json() if self.ways.value == JSON else self._of_form()
+        if name == DEMO:
+            raise ServerError(
+                tr("“{name}” is reserved for the demo tools.", name=DEMO), hint=tr("Choose another name.")
+            )
+        if self._server is not None and name in self._taken:
+            raise ServerError(tr("A server named {name} exists.", name=name))
+        server_config(name, entry)
+        return name, entry
+
+    def _of_form(self) -> tuple[str, dict[str, Any]]:
         try:
             words = shlex.split(self.command_edit.text())
         except ValueError as error:
             raise ServerError(tr("The command line cannot be read: {error}.", error=error)) from None
         config = command_server(words, self.name_edit.text().strip())
+        entry = {key: value for key, value in self._entry.items() if key not in _FIELDS}
         if config.url:
-            entry: dict[str, Any] = {"url": config.url}
+            entry["url"] = config.url
             if headers := self._headers():
                 entry["headers"] = headers
         else:
-            entry = {"command": config.command, "args": list(config.args)}
+            entry |= {"command": config.command, "args": list(config.args)}
             if folder := self.folder_edit.text().strip():
                 entry["cwd"] = folder
             if variables := self._variables():
                 entry["env"] = variables
-        if config.name == DEMO:
-            raise ServerError(
-                tr("“{name}” is reserved for the demo tools.", name=DEMO), hint=tr("Choose another name.")
-            )
-        server_config(config.name, entry)
         return config.name, entry
+
+    def _of_json(self) -> tuple[str, dict[str, Any]]:
+        text = self.json_edit.toPlainText()
+        entries = server_entries(text or "{}")
+        if len(entries) != 1:
+            raise ServerError(tr("Write one server: here are %n.", "", len(entries)))
+        ((name, entry),) = entries.items()
+        if not isinstance(entry, dict):
+            raise ServerError(tr("A server is an object with “command” or “url”."))
+        return name, entry
+
+    def _show_way(self, way: str) -> None:
+        """Show the server in the other way; it stays in the first if that is not valid there."""
+        other = self._of_form if way == JSON else self._of_json
+        try:
+            name, entry = other()
+        except ServerError as error:
+            if way == FORM:
+                self.ways.set_value(JSON)
+                self.problem.setText(error.message)
+                return
+            name, entry = self.name_edit.text().strip() or "name", self._entry or {"command": "", "args": []}
+        if way == JSON:
+            self._show_json(name, entry)
+        else:
+            self._show_fields(name, entry)
+            self._stack.setCurrentIndex(0)
+        self._check()
+
+    def _show_json(self, name: str, entry: dict[str, Any]) -> None:
+        self.ways.set_value(JSON)
+        self.json_edit.show_text(json_file({"mcpServers": {name: entry}}))
+        self._stack.setCurrentIndex(1)
+
+    def _show_fields(self, name: str, entry: dict[str, Any]) -> None:
+        self._entry = entry
+        words = [entry.get("command"), *(entry.get("args") or ())]
+        address = entry.get("url", entry.get("httpUrl"))
+        self.command_edit.setText(str(address) if address else shlex.join(map(str, filter(None, words))))
+        self.name_edit.setText(name)
+        self.folder_edit.setText(str(entry.get("cwd") or ""))
+        for edit, key, sign in ((self.variables_edit, "env", "="), (self.headers_edit, "headers", ": ")):
+            pairs = entry.get(key)
+            lines = pairs.items() if isinstance(pairs, dict) else ()
+            edit.setPlainText("\n".join(f"{one}{sign}{value}" for one, value in lines))
 
     def _variables(self) -> dict[str, str]:
         return _pairs(self.variables_edit.toPlainText(), "=", tr("Write a variable as NAME=value."))
@@ -142,7 +228,7 @@ class AddServerDialog(PlainDialog):
         found = _pairs(self.headers_edit.toPlainText(), ":", tr("Write a header as Name: value."))
         return {name: value.strip() for name, value in found.items()}
 
-    def _check(self) -> None:
+    def _check(self, _text: str = "") -> None:
         words = ""
         is_address = "://" in self.command_edit.text()
         for edit in (self.folder_edit, self.variables_edit):
@@ -154,9 +240,10 @@ class AddServerDialog(PlainDialog):
                 words = tr("A server named {name} exists: a number is appended to this name.", name=name)
             ok = True
         except ServerError as error:
-            words, ok = error.message if self.command_edit.text().strip() else "", False
+            is_empty = self.ways.value == FORM and not self.command_edit.text().strip()
+            words, ok = "" if is_empty else error.words, False
         self.problem.setText(words)
-        self.add_button.setEnabled(ok)
+        self.save_button.setEnabled(ok)
 
 
 def _pairs(text: str, sign: str, problem: str) -> dict[str, str]:

@@ -189,12 +189,14 @@ ANY = ""
 
 
 class ServerLog(Card):
-    """Shows the presenter's data; `views.value` is the visible one of the three views.
+    """Shows the presenter's data; `views.value` is the visible one of the three views. Folded at first.
 
-    `resendRequested` carries a LogEntry, `levelChosen` the level of log messages requested from the server.
+    `resendRequested` carries a LogEntry, `levelChosen` the level of log messages requested from the server, `folded`
+    whether only the heading is shown.
     """
 
     resendRequested = Signal(object)
+    folded = Signal(bool)
     levelChosen = Signal(str)
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -207,9 +209,15 @@ class ServerLog(Card):
         self._stack = QStackedWidget()
         tip = tr("Levels of the log messages that the server sends, and of those shown")
         self.levels_button = link("", tip, name="logLevelsButton")
-        actions = (self.filter_edit, self.levels_button, self.copy_button, self.views)
-        super().__init__(tr("Log"), self._stack, actions=actions, padded=False, parent=parent)
-        self.heading.title.hide()  # the segments name it
+        self.fold_link = link(
+            "", tr("Protocol messages, notifications and stderr of the server"), name="foldLogButton"
+        )
+        self._inside = (self.filter_edit, self.levels_button, self.copy_button, self.views, self._stack)
+        super().__init__(
+            tr("Log"), self._stack, actions=(*self._inside[:-1], self.fold_link), padded=False, parent=parent
+        )
+        self.is_folded = False
+        self.fold_link.clicked.connect(lambda: self.set_folded(not self.is_folded))
         self.model = ServersLogModel(self)
         self._following = True
         """Whether the end of the log is shown, and stays shown as it grows."""
@@ -256,6 +264,16 @@ class ServerLog(Card):
                 self.table.setCurrentIndex(self.model.index(row, TIME))
         if self._following:
             self.table.scrollToBottom()
+
+    def set_folded(self, folded: bool) -> None:
+        """Show only the heading, or all of the log."""
+        self.is_folded = folded
+        self.fold_link.setText(tr("Show log") if folded else tr("Hide log"))
+        for part in (*self._inside, self._line):
+            part.setVisible(not folded)
+        if not folded:
+            self._show_view(self.views.value)
+        self.folded.emit(folded)
 
     def show_stderr(self, text: str) -> None:
         text = visible(text, lines=True)

@@ -1,4 +1,4 @@
-"""The servers' page: the list of servers, their tools, manual calls, and the messages exchanged."""
+"""The page of MCP: the list of servers, their tools, manual calls, and the messages exchanged."""
 
 from __future__ import annotations
 
@@ -114,6 +114,8 @@ KINDS = (
 WIDE = 1180
 """Width in pixels from which the list of servers has its full width."""
 LIST_WIDTH, SLIM_LIST_WIDTH = 236, 176
+_ANY_HEIGHT = 16_777_215
+"""Qt's greatest height."""
 
 
 class ServersPage(FollowsSize, QWidget):
@@ -123,7 +125,7 @@ class ServersPage(FollowsSize, QWidget):
         self, servers: ServersController, in_registry: Callable[[Tool], str], parent: QWidget | None = None
     ) -> None:
         super().__init__(parent)
-        named(self, "serversPage", tr("Servers"))
+        named(self, "serversPage", tr("MCP"))
         self.notice = NoticeBanner(self)
         self.list = ServerList(ServersListModel(servers, self), self)
         tip = tr("Add a server by its command line or address")
@@ -143,11 +145,19 @@ class ServersPage(FollowsSize, QWidget):
         self.effects = DemoEffects(self)
         self._wide: bool | None = None
         self._lay_out()
+        self.log.folded.connect(self._fold)
+        self.log.set_folded(True)
         self.setFocusProxy(self.list)
 
     def show_demo(self, demo: bool) -> None:
         """Show the effects of the demo tools at the bottom, or a server's log."""
         self.below.setCurrentWidget(self.effects if demo else self.log)
+        self._fold(self.log.is_folded)
+
+    def _fold(self, folded: bool) -> None:
+        """Leave the room to the tools while only the heading of the log is shown."""
+        low = folded and self.below.currentWidget() is self.log
+        self.below.setMaximumHeight(self.log.sizeHint().height() if low else _ANY_HEIGHT)
 
     def show_kind(self, kind: str) -> None:
         """Show the tools, the resources or the prompts of the server."""
@@ -166,8 +176,7 @@ class ServersPage(FollowsSize, QWidget):
         )
         self._lists = stack(self.tools, self.resources, self.prompts)
         self._panels = stack(self.panel, self.resource, self.prompt)
-        self.tools_card = Card(tr("Offers"), self._lists, actions=(self.kinds,), padded=False)
-        self.tools_card.heading.title.hide()  # the segments name it
+        self.tools_card = Card(tr("Features"), self._lists, actions=(self.kinds,), padded=False)
         self._lists.setMinimumWidth(256)  # set on the card itself, it would cut off the segments
         self.kinds.chosen.connect(self.show_kind)
         self.below = stack(self.effects, self.log)

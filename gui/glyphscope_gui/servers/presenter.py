@@ -1,4 +1,4 @@
-"""The servers' page: servers and their tools, enforcement of the tools' schemas, and import into the registry."""
+"""The page of MCP: servers and their tools, enforcement of the tools' schemas, and import into the registry."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from glyphscope_gui.servers.calls import CallPresenter
 from glyphscope_gui.servers.card import SignInPresenter
 from glyphscope_gui.servers.debugging import DebugPresenter
 from glyphscope_gui.servers.demo_effects import DemoEffectsPresenter
-from glyphscope_gui.servers.dialogs import AddServerDialog, FoundServer, ImportServersDialog
+from glyphscope_gui.servers.dialogs import FoundServer, ImportServersDialog, ServerDialog
 from glyphscope_gui.servers.lists import ToolRow
 from glyphscope_gui.servers.offers_presenter import OffersPresenter
 from glyphscope_gui.servers.page import ServersPage
@@ -45,7 +45,7 @@ class ServersPresenter(Page):
     """
 
     id = PageId.SERVERS
-    title = tr("Servers")
+    title = tr("MCP")
     tip = tr("Connect MCP servers, call their tools, and inspect the effects of the demo tools")
 
     def __init__(self, context: AppContext) -> None:
@@ -99,6 +99,7 @@ class ServersPresenter(Page):
             (card.start_button, servers.start),
             (card.stop_button, servers.stop),
             (card.restart_button, servers.restart),
+            (card.edit_button, self.ask_to_edit),
             (card.remove_button, self._ask_to_remove),
         ):
             button.clicked.connect(lambda _checked=False, act=act: act(self.current))
@@ -123,8 +124,14 @@ class ServersPresenter(Page):
     # -- the list ----------------------------------------------------------------------------------------------
 
     def ask_to_add(self) -> None:
-        dialog = AddServerDialog({source.name for source in self._servers.known}, self.context.window)
+        dialog = ServerDialog({source.name for source in self._servers.known}, self.context.window)
         dialog.chosen.connect(self._add)
+        dialog.open()
+
+    def ask_to_edit(self, name: str) -> None:
+        others = {source.name for source in self._servers.known} - {name}
+        dialog = ServerDialog(others, self.context.window, self._servers.get(name))
+        dialog.chosen.connect(partial(self._edit, name))
         dialog.open()
 
     def ask_to_import(self) -> None:
@@ -132,10 +139,26 @@ class ServersPresenter(Page):
         dialog.chosen.connect(self._import_servers)
         dialog.open()
 
-    def _add(self, name: str, entry: dict[str, Any]) -> None:
-        name = self._servers.add(name, entry, allowed=True)
+    def _add(self, name: str, entry: dict[str, Any], allowed: bool) -> None:
+        name = self._servers.add(name, entry, allowed=allowed)
         self.view.list.choose(name)
         self._servers.start(name)
+
+    def _edit(self, name: str, new: str, entry: dict[str, Any], allowed: bool) -> None:
+        """Configure a server otherwise; its tools in the project follow another name."""
+        source = self._servers.get(name)
+        if source is None or (name, source.entry) == (new, entry):
+            return
+        self.current = ""
+        self._servers.edit(name, new, entry, allowed=allowed)
+        if new != name:
+            renamed = {
+                tool: new + key.removeprefix(name) if key.partition("/")[0] == name else key
+                for tool, key in self._sources.items()
+            }
+            self.context.project.set_options(sources=renamed)
+        self.view.list.choose(new)
+        self._show_server(new)
 
     def _import_servers(self, found: tuple[FoundServer, ...], allowed: bool, replace: bool) -> None:
         names = []
