@@ -28,7 +28,7 @@ from glyphscope.events import AnyEvent
 from glyphscope.store import Places
 from glyphscope_benchmarks.long_run import long_run
 from glyphscope_gui.app import SWITCH_SECONDS, Collector
-from glyphscope_gui.playground.evidence_dock import load_charts
+from glyphscope_gui.playground.chart_views import load_charts
 from glyphscope_gui.services import make_services
 from glyphscope_gui.shared.page_ids import PageId
 from glyphscope_gui.shell import Window

@@ -109,7 +109,7 @@ def test_the_window_explains_a_run_of_the_embedded_model(window, qtbot):
     qtbot.waitUntil(lambda: window.runs.model.phase == "ready", timeout=240_000)
     with qtbot.waitSignal(window.runs.ended, timeout=240_000):
         window.runs.run(RunRequest(prompt=PROMPT, registry=small_limit(), max_tokens=60, model=EMBEDDED))
-    view = page.evidence.mask_impact
+    view = page.view.impact
     qtbot.waitUntil(lambda: not page.stages.explain.is_busy)
     assert view.words.text().startswith("Grammar and model conflict in: outside fields")
     assert "All 10 tokens are as in the model's own tokenization" in view.boundaries.text()

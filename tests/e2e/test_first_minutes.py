@@ -75,6 +75,7 @@ def test_a_new_user_gets_from_the_first_start_to_an_exported_run(qtbot, window, 
     assert branch.started.request.relaxed and window.findChild(QWidget, "branchPanel").isVisible()
 
     window.panels.tools.actions_.add_argument.trigger()
+    window.panels.tools.edit()
     name = window.panels.tools.form.argument_form.name_field
     qtbot.keyClicks(name, "language")
     qtbot.keyClick(name, Qt.Key.Key_Return)

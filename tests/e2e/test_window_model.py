@@ -66,7 +66,7 @@ def test_a_failing_run_without_a_constraint_is_stopped_and_explained(qtbot, wind
         click(qtbot, window, "verdictButton")
     assert saved.args[0].whole >= saved.args[0].decoded == aborted.tokens_decoded
     assert f"of {saved.args[0].whole} tokens saved" in verdict.details.text()
-    assert page.evidence.savings_section.isVisibleTo(page.evidence)
+    assert page.evidence.sections["savings"].isVisibleTo(page.evidence)
 
 
 @pytest.mark.parametrize(
@@ -90,10 +90,10 @@ def test_an_answer_that_is_not_a_call_is_masked_or_stopped_and_what_stopping_sav
     state = finish(qtbot, window)
     assert state.failed is None and state.outcome == "valid" and state.call is None
     assert state.answer.text.strip() == page.view.stream.toPlainText().strip()
-    sizes = page.evidence.size_section
-    qtbot.waitUntil(lambda: sizes.isVisibleTo(page.evidence) == (answer.kind == "schema"), timeout=RUN_MS)
+    title = page.view.sizes.title
+    qtbot.waitUntil(lambda: title.isHidden() == (answer.kind != "schema"), timeout=RUN_MS)
     if answer.kind == "schema":
-        assert page.evidence.size_heading.title.text() == "SIZE OF THIS ANSWER"
+        assert title.text() == "Size of this answer"
 
     qtbot.mouseClick(window.header.constraint.button("off"), Qt.MouseButton.LeftButton)
     aborted = finish(qtbot, window).aborted
@@ -101,7 +101,7 @@ def test_an_answer_that_is_not_a_call_is_masked_or_stopped_and_what_stopping_sav
     with qtbot.waitSignal(window.runs.saved, timeout=RUN_MS) as saved:
         click(qtbot, window, "verdictButton")
     assert saved.args[0].whole > saved.args[0].decoded == aborted.tokens_decoded
-    assert page.evidence.savings_section.isVisibleTo(page.evidence)
+    assert page.evidence.sections["savings"].isVisibleTo(page.evidence)
 
 
 def test_stop_ends_the_run_within_a_few_tokens(qtbot, window):

@@ -205,7 +205,7 @@ def open_playground(open_page):
         both = QSplitter()
         both.addWidget(page.view)
         both.addWidget(page.evidence)
-        both.setSizes([size[0] - 336, 336])
+        both.setSizes([size[0] - 400, 400])
         both.resize(*size)
         both.show()
         made.append(both)

@@ -68,8 +68,9 @@ def rows(view):
 @pytest.mark.slow
 def test_the_view_shows_the_field_and_keyword_and_leads_to_its_description(shown, qtbot):
     page = shown(made())
-    view = page.evidence.mask_impact
-    assert "max_results" in view.words.text() and not page.evidence.mask_impact_section.isHidden()
+    view = page.view.impact
+    page.view.show_detail("impact")
+    assert "max_results" in view.words.text()
     assert rows(view) == [
         ["(outside fields)", "0", ""],
         ["action", "0", ""],
@@ -115,7 +116,7 @@ def test_the_names_of_fields_are_not_cut(qtbot, path, room, hidden):
 def test_an_explanation_belongs_to_its_token_and_is_cleared_with_the_next_run(shown, qtbot):
     page = shown(made())
     # only tokens that are not the model's own are marked
-    model, view = page.view.tokens_model, page.evidence.mask_impact
+    model, view = page.view.tokens_model, page.view.impact
     cut = TokenBoundaries(9, 8, (BoundaryDiff(4, 6, ("AI", '"'), ('AI"',), "grammar"),))
     model.set_boundaries(cut)
     view.show_boundaries(cut)
@@ -136,7 +137,7 @@ def test_an_explanation_belongs_to_its_token_and_is_cleared_with_the_next_run(sh
     assert view.words.text().startswith("No constraint") and view.table.isHidden()
     assert view.worst.isHidden() and view.place.isHidden()
     page.context.runs.run(made()[0].request)
-    assert page.evidence.mask_impact_section.isHidden() or view.table.isHidden()
+    assert view.table.isHidden()
     qtbot.waitUntil(lambda: not page.context.runs.is_busy and not page.stages.explain.is_busy)
     assert "does not contain" in view.words.text()  # a scripted model has no probabilities
 

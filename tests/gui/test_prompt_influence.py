@@ -23,6 +23,8 @@ def panel(open_playground, qtbot, screen_of):
         page = open_playground(lambda _name, **_options: model)
         with qtbot.waitSignal(page.context.runs.ended):
             page.run()
+        for name in ("influence", "pairs"):
+            page.evidence.sections[name].button.click()
         view = page.evidence.influence
         return SimpleNamespace(page=page, context=page.context, screen=screen_of(page.evidence), view=view)
 
@@ -202,6 +204,7 @@ def test_the_window_closes_while_a_prompt_is_evaluated(open_window, qtbot, scree
     page = window.navigator.page
     with qtbot.waitSignal(window.runs.ended):
         page.run()
+    page.evidence.sections["influence"].button.click()
     screen_of(page.evidence).press("Explain")
     qtbot.waitUntil(model.evaluates.is_set)
     window.close()

@@ -264,30 +264,32 @@ def test_text_that_turns_out_to_be_reasoning_is_shown_as_reasoning(view, size):
 @pytest.mark.parametrize("record", ["native-tags.jsonl", "native-channels.jsonl"])
 def test_the_sizes_of_calls_leave_out_the_reasoning_of_their_own_turn(open_playground, qtbot, record):
     page = open_playground()
-    runs, evidence = page.context.runs, page.evidence
+    runs, sizes = page.context.runs, page.view.sizes
     with qtbot.waitSignal(runs.ended):
         runs.replay(bundled_run(record), 0)
-    qtbot.waitUntil(lambda: not evidence.size_section.isHidden())
+    qtbot.waitUntil(lambda: not sizes.title.isHidden())
     *_, called = (reasoning_tokens(stage) for stage in runs.state.stages if stage.calls)
-    assert f"Not counted: {called} tokens of reasoning." in evidence.size_note.text()
+    assert f"Not counted: {called} tokens of reasoning." in sizes.note.text()
 
 
 def test_the_playground_shows_an_answer_of_parts(open_playground, qtbot):
     page = open_playground()
     runs, view, evidence = page.context.runs, page.view, page.evidence
-    assert evidence.turn_section.isHidden()
+    assert evidence.boxes["turn"].isHidden()
     with qtbot.waitSignal(runs.ended):
         runs.replay(tuple(map(_narrowed, parts_run(calls=(GOOD, GOOD)))), 0)
-    qtbot.waitUntil(lambda: not evidence.size_section.isHidden())
+    qtbot.waitUntil(lambda: not view.sizes.title.isHidden())
     assert end_of(runs.state).words == "2 valid calls"
     view.focus_tokens()
     assert not view.tokens.isColumnHidden(PART)
-    assert evidence.turn_section.isVisible()
+    turn = evidence.sections["turn"]
+    assert turn.isVisible() and turn.hint.text().startswith("32 reasoning · ")
+    turn.button.click()
     shown = [label.accessibleName() for label in evidence.turn.findChildren(QLabel) if label.isVisible()]
     assert "reasoning, tokens: 32" in shown and "markers, forced: 9" in shown
     assert "From token 3 on, the mask makes sure that the answer fits" in evidence.turn.note.text()
-    assert evidence.size_heading.title.text().casefold() == "size of these calls"
-    assert "Not counted: 32 tokens of reasoning." in evidence.size_note.text()
+    assert view.sizes.title.text() == "Size of these calls"
+    assert "Not counted: 32 tokens of reasoning." in view.sizes.note.text()
     assert view.current_token().end <= runs.state.call_at(1).part.end
 
 

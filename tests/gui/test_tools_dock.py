@@ -8,7 +8,7 @@ import threading
 import pytest
 from PySide6.QtCore import QObject, QPoint, Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QTabBar, QWidget
 
 from glyphscope.registry import Tool, ToolRegistry, bundled_registry, default_registry, load_registry, to_json
 from glyphscope_gui.project import RegistryDocument
@@ -42,13 +42,14 @@ def dressed(qapp):
 def open_dock(dressed, qtbot):
     made = []
 
-    def build(document):
+    def build(document, *, editing=True):
         with dressed.undressed():  # as in the window
             dock = ToolsDock(document)
         qtbot.addWidget(dock)
         dock.resize(280, 620)
         dock.show()
         qtbot.waitExposed(dock)
+        dock.section.show_open(editing)
         made.append(dock)
         return dock
 
@@ -269,6 +270,47 @@ def test_added_duplicated_and_moved_items_are_selected_and_named_by_typing(scree
     screen.choose(TREE, "new_tool")
     screen.press("Move up")
     assert names(document)[0] == screen.chosen(TREE) == "new_tool"
+
+
+def test_a_tool_is_edited_once_its_section_is_opened_by_enter_a_double_click_or_its_heading(
+    open_dock, document, screen_of, qtbot
+):
+    dock = open_dock(document, editing=False)
+    screen, tree = screen_of(dock), dock.tree
+    assert "7 tools, 7 allowed" in screen and not screen.named("Name") and not screen.named("", QTabBar)
+    screen.choose(TREE, "max_results")
+    screen.key(TREE, "Return")
+    assert screen.read("Name") == "max_results" and dock.focusWidget() is screen.find("Name", LineEdit)
+    assert tree.height() >= tree.sizeHint().height(), "the tree keeps the height that it needs"
+    screen.press("Edit max_results")
+    assert not screen.named("Name")
+    place = tree.visualRect(tree.model().index(1, 0)).center()
+    qtbot.mouseDClick(tree.viewport(), Qt.MouseButton.LeftButton, pos=place)
+    assert screen.read("Name") == "calculate"
+    screen.press("Edit calculate")
+    dock.show_argument("browse", "url")
+    assert screen.read("Name") == "url"
+
+
+def test_the_menus_of_the_tools_have_all_actions_with_their_keys(screen, dock):
+    more = screen.find("Edit, import and export tools").menu()
+    entries = {action.text(): action for action in more.actions() if not action.isSeparator()}
+    assert set(entries) >= {"Add a tool", "Duplicate", "Remove", "Move up", "Import tools…"}
+    keys = {words: action.shortcut().toString() for words, action in entries.items()}
+    assert keys["Remove"] == "Del" and keys["Move up"] == "Alt+Up" and keys["Add a tool"] == "Ctrl+Shift+A"
+    assert all(action.isShortcutVisibleInContextMenu() for words, action in entries.items() if keys[words])
+    assert [action for group in dock._groups() for action in group] == list(entries.values())
+
+
+def test_the_panel_says_how_many_tools_are_allowed_and_how_many_constraints_the_mask_does_not_enforce(
+    screen, dock, document, qtbot
+):
+    document.set_enabled("browse", False)
+    assert "7 tools, 6 allowed" in screen and not screen.named("Show on the Grammar page…")
+    dock.show_unenforced(2)
+    assert "7 tools, 6 allowed · 2 constraints not enforced by the mask" in screen
+    with qtbot.waitSignal(dock.unenforcedRequested):
+        screen.press("Show on the Grammar page…")
 
 
 @pytest.mark.slow

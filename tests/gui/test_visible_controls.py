@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from PySide6.QtWidgets import QAbstractButton, QAbstractItemView, QMenuBar, QScrollBar, QTabBar
+from PySide6.QtWidgets import QAbstractButton, QAbstractItemView, QMenuBar, QScrollBar, QTabBar, QWidget
 
 from every_page import in_sight
 from fake_context import scripted
@@ -33,6 +33,14 @@ def test_the_top_bar_has_eleven_controls(open_window):
     window = open_window(scripted)
     found = controls(window, window.header)
     assert len(found) == 11, found  # model, three notations, three constraints, options, Step, Stop, Run
+
+
+def test_the_empty_playground_has_at_most_20(open_window, qtbot):
+    """Without the rail of pages and the menus."""
+    window = open_window(scripted)
+    found = [name for part in window.children() if isinstance(part, QWidget) and part is not window.rail
+             for name in controls(window, part)]  # fmt: skip
+    assert 15 < len(found) <= 20, found
 
 
 def test_the_set_up_of_an_evaluation_has_at_most_24(open_window, qtbot):

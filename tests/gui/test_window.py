@@ -113,7 +113,7 @@ def test_an_abort_is_explained_with_its_saving(qtbot, open_playground, screen_of
     assert at in screen and f"CONSTRAINT_MAX, token {state.aborted.token}" in screen
     with qtbot.waitSignal(runs.saved):
         screen.press("Continue aborted run")
-    assert "tokens saved" in screen and page.evidence.savings_section.isVisible()
+    assert "tokens saved" in screen and page.evidence.sections["savings"].isVisible()
     with qtbot.waitSignal(runs.ended):
         runs.replay(tuple(runs.events), 0)
     assert screen.read(STREAM) == state.text

@@ -62,6 +62,8 @@ def _panels(_qtbot, window, _folder):
         prompt.costs.choose(prompt.costs_model.index_of(("user", "", False)))
         yield f" beside Prompt: {prompt.tabs.tabText(place)}"
     panels.reveal(PanelId.TOOLS)
+    panels.tools.edit()
+    yield " beside a tool's form"
     panels.tools.tabs.setCurrentIndex(1)
     yield " beside a tool's schema"
 
@@ -163,6 +165,12 @@ def show_masked(qtbot, window):
         bar.box.relax_button.click()
     qtbot.waitUntil(evidence.branch_panel.cost.isVisible)
     yield "a branch"
+    for section in evidence.sections.values():
+        section.show_open(True)
+    for place in range(page.view.tabs.count()):
+        page.view.tabs.setCurrentIndex(place)
+        qtbot.wait(1)
+        yield f"open sections, {page.view.tabs.tabText(place)}"
 
 
 def dialogs(window):

@@ -57,7 +57,8 @@ _MAX_SHOWN = 60
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """`geometry` and `state` are the window's, as text; `other` keeps other versions' keys. `transcript_share` is the
-    transcript's share of the playground's height with the panel below it, 0 for the usual one.
+    transcript's share of the playground's height with the panel below it, 0 for the usual one; `run_detail` is the tab
+    of that panel, and `open_sections` says which folding sections are open, by name.
 
     `context` is in tokens, for models without `load_options`, which are by model name. `font_size` is in points, 0 for
     the system's; `code_font` is a family, empty for the program's.
@@ -86,6 +87,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     geometry: str = ""
     state: str = ""
     transcript_share: Annotated[float, Meta(ge=0, le=1)] = 0.0
+    run_detail: str = ""
+    open_sections: dict[str, bool] = {}
     history_limit: Annotated[int, Meta(ge=1, le=100_000), Setting(
         "Runs kept in the history", "Older runs are deleted first; pinned runs are kept", step=100, unit="runs",
     )] = 2000  # fmt: skip

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
         replacement_words,
         shared_bytes,
     )
+    from glyphscope_gui.playground.chart_views import load_charts
     from glyphscope_gui.playground.charts import MIN_SLOT, SavingsChart, SizeChart, StepChart
-    from glyphscope_gui.playground.evidence_dock import load_charts
     from glyphscope_gui.playground.evidence_words import size_words, token_words
     from glyphscope_gui.playground.mask_impact_view import (
         FIELD,

@@ -252,9 +252,8 @@ class BranchPresenter(QObject):
         branches, card = self.branches, self._card
         kin = branches.kin.get(branches.shown)
         self._show_tree_actions()
-        section = self._evidence.branch_section
         is_tree = kin is not None and (len(branches.kin) > 1 or kin.started.request.branch_of is not None)
-        section.setVisible(is_tree)
+        self._evidence.boxes["branch"].setVisible(is_tree)
         if kin is None:
             if not branches.kin:
                 card.show_none()
@@ -271,7 +270,7 @@ class BranchPresenter(QObject):
         gone = is_branch and not branches.parent_run
         where = tr("Branched {place}: {put}.", place=place_words(request), put=put) if is_branch else ""
         where += tr(" That run is not in the history.") if gone else ""
-        self._evidence.branch_heading.set_title(tr("This branch") if is_branch else tr("This run"))
+        self._evidence.sections["branch"].set_title(tr("This branch") if is_branch else tr("This run"))
         self._find_cost(request)
         self._panel.show_run(branches.shown, where, kin.row.name, kin.row.note)
 

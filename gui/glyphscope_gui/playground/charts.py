@@ -1,4 +1,4 @@
-"""The charts beside a run: its steps (allowed tokens, feasible mass, or time), a call's sizes in GLYPH and JSON, and
+"""The charts of a run: its steps (allowed tokens, feasible mass, or time), a call's sizes in GLYPH and JSON, and
 the tokens that early aborts saved.
 """
 
@@ -55,6 +55,7 @@ class StepChart(Chart):
     """`tokenChosen` carries the index of the clicked step."""
 
     tokenChosen = Signal(object)
+    fills = True
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__("stepChart", tr("Allowed tokens, feasible mass and time of each step"), 132, parent)
@@ -226,6 +227,8 @@ _MEASURES = {"characters": tr("characters"), "bytes": tr("bytes"), "tokens": tr(
 
 class SizeChart(BarChart):
     """`show_sizes` takes the sizes of one call in every style."""
+
+    fills = True
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__("sizeChart", tr("Size of this answer in GLYPH and JSON"), 150, parent)

@@ -1,16 +1,12 @@
-"""The playground's right side: the shown branch, a token with its alternatives, the costs of the turn, the size of the
-call, charts of the steps and of savings, the mask impact, the influence of the prompt, and confused tools.
+"""The playground's right side: a token with its alternatives, and folded sections with the influence of the prompt, the
+costs of the turn, confused tools, the shown branch and the savings of early aborts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from importlib import import_module
-from typing import TYPE_CHECKING
-
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QFrame, QLabel, QSizePolicy, QWidget
+from PySide6.QtWidgets import QFrame, QLabel, QWidget
 
 from glyphscope.base.figures import count, duration
 from glyphscope.explain.segments import PartCost, PartKind, part_costs
@@ -18,17 +14,15 @@ from glyphscope.runs import RunState, StageState
 from glyphscope.runs.stage_words import narrowed_words
 from glyphscope_gui.playground.branches.bar import BranchBar
 from glyphscope_gui.playground.branches.panel import BranchPanel
-from glyphscope_gui.playground.evidence_words import SAVED, STYLES, size_words, token_words
+from glyphscope_gui.playground.chart_views import SavingsView
+from glyphscope_gui.playground.evidence_words import token_words
 from glyphscope_gui.playground.influence import InfluenceView
-from glyphscope_gui.playground.mask_impact_view import MaskImpactView
 from glyphscope_gui.playground.tool_pairs import ToolPairsView
 from glyphscope_gui.runs.alternatives_table import AlternativesModel, AlternativesTable
 from glyphscope_gui.runs.run_controller import Saving
 from glyphscope_gui.runs.stage_choice import ShownStage
 from glyphscope_gui.runs.token_rules import Refusal, TokenRule
-from glyphscope_gui.runs.worker.jobs import Measured
-from glyphscope_gui.shared.card import CardHeading
-from glyphscope_gui.shared.chart_roles import edge_role
+from glyphscope_gui.shared.card import CardHeading, FoldingSection
 from glyphscope_gui.shared.labels import (
     ElidedLabel,
     ElidedLink,
@@ -39,44 +33,27 @@ from glyphscope_gui.shared.labels import (
     words_label,
 )
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import STRETCH, Flow, LateWidget, ScrollArea, grid_layout, hbox, vbox
-from glyphscope_gui.shared.segmented import Segmented
-from glyphscope_gui.theme import FollowsLooks, theme
+from glyphscope_gui.shared.layouts import (
+    STRETCH,
+    LateWidget,
+    ScrollArea,
+    grid_layout,
+    hbox,
+    vbox,
+)
 from glyphscope_gui.theme.sizes import PAD
 
-if TYPE_CHECKING:
-    from glyphscope_gui.playground.charts import SavingsChart, SizeChart, StepChart
-
-_MEASURES = (
-    ("allowed", tr("Allowed"), tr("Tokens allowed by the constraint at each step, on a logarithmic scale")),
-    (
-        "feasible",
-        tr("Mass"),
-        tr("Feasible mass: the share of the raw probability that the allowed tokens have"),
-    ),
-    ("ms", tr("Time"), tr("Milliseconds per step: mask, sampling and decoding")),
-)
-_STEPS_HEIGHT = 132
-"""Pixels of the step chart's height at the usual font size."""
 FEW = 6
 """Number of alternatives that are initially shown; others are seldom probable enough to matter."""
 _NO_TOKEN = tr("Select a token in the transcript or the table to see its alternatives.")
 
 
-def load_charts() -> None:
-    """Import the charts, in any thread: their library is the window's slowest to load."""
-    import_module("glyphscope_gui.playground.charts")
-
-
 class EvidenceDock(ScrollArea):
-    """Stacked sections. `tokenChosen` carries the index, in the shown stage, of a token selected in the step chart."""
-
-    tokenChosen = Signal(object)
+    """The alternatives of a token above `sections`, which fold and are made when they are first opened."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent=parent)
         self._state = RunState()
-        self._savings: list[Saving] = []
         self._shown: tuple[StageState, int | None] = (StageState(), None)
         """The shown stage, and the index of the token whose alternatives are shown; None for no token."""
         self._costs: tuple[int, bool] | None = None
@@ -94,19 +71,23 @@ class EvidenceDock(ScrollArea):
         self.expected_note = words_label("")
         self.expected_note.hide()
         self.all_button = push_button("", self, role="link", clicked=self._show_all)
-        self.mask_impact = MaskImpactView(self)
-        self.influence = InfluenceView(self)
-        self.influence.grown.connect(self._show_influence, Qt.ConnectionType.QueuedConnection)
-        self.tool_pairs = ToolPairsView(self)
-        self.turn = TurnCosts(self)
-        self.size_note = words_label("")
-        self.measure = Segmented(_MEASURES, small=True, parent=self)
-        self.measure.setAccessibleName(tr("Values of the step chart"))
-        self.measure.chosen.connect(lambda measure: self.step_chart.set_measure(measure))  # noqa: PLW0108 - made then
-        self._step_place = LateWidget(self._make_step_chart, _STEPS_HEIGHT)
-        self._size_place = LateWidget(self._make_size_chart)
-        self._savings_place = LateWidget(self._make_savings_chart)
+        self.influence_place = LateWidget(self._make_influence, when_seen=True)
+        self.pairs_place = LateWidget(ToolPairsView, when_seen=True)
+        self._turn_place = LateWidget(self._make_turn, when_seen=True)
+        self.savings = SavingsView()
         self._lay_out()
+
+    @property
+    def influence(self) -> InfluenceView:
+        return self.influence_place.widget
+
+    @property
+    def tool_pairs(self) -> ToolPairsView:
+        return self.pairs_place.widget
+
+    @property
+    def turn(self) -> TurnCosts:
+        return self._turn_place.widget
 
     def minimumSizeHint(self) -> QSize:
         """Wide enough for its content, as it scrolls only vertically."""
@@ -120,7 +101,11 @@ class EvidenceDock(ScrollArea):
         stage = shown.stage
         if shown.run is not self._state:
             self._state = shown.run
-            self.size_section.hide()
+            self.sections["influence"].set_hint("")
+        has_run = shown.run.started is not None
+        if has_run is self.boxes["influence"].isHidden():
+            for name in ("influence", "pairs"):
+                self.boxes[name].setVisible(has_run)
         if stage is not self._shown[0]:
             self.show_token(stage, None)
             self._costs = None
@@ -128,10 +113,11 @@ class EvidenceDock(ScrollArea):
         costs = (parts if end is not None else parts - 1, stage.finished is not None)
         if costs != self._costs:
             self._costs = costs
-            self.turn.show_stage(stage)
-            self.turn_section.setVisible(self.turn.has_any)
-        if stage.tokens or self._step_place.is_made:
-            self.step_chart.show_tokens(stage.tokens, over=shown.over)
+            words = turn_words(stage)
+            self.boxes["turn"].setVisible(bool(words))
+            self.sections["turn"].set_hint(words)
+            if self._turn_place.is_made:
+                self.turn.show_stage(stage)
 
     def show_token(self, stage: StageState, index: int | None) -> None:
         """Show the alternatives of one token of the stage, with the reasons why some cannot be in a valid call."""
@@ -139,8 +125,6 @@ class EvidenceDock(ScrollArea):
             self.rule_line.show_rule(None)
         self._shown, self._refusal = (stage, index), None
         self.expected_note.hide()
-        if self._step_place.is_made:
-            self.step_chart.select(index)
         started = self._state.started
         if index is None or started is None:
             self.alternatives_model.show((), (), -1)
@@ -172,24 +156,12 @@ class EvidenceDock(ScrollArea):
         show_words(self.expected_note, refusal.place)
         self._refusal = refusal
 
-    def show_sizes(self, measured: Measured, reasoned: int) -> None:
-        """Show the sizes of the run's calls; `reasoned` tokens of reasoning were written with them."""
-        self.size_chart.show_sizes(measured.sizes)
-        self.size_heading.set_title(
-            tr("Size of this call")
-            if measured.calls == 1
-            else tr("Size of these calls")
-            if measured.calls
-            else tr("Size of this answer")
-        )
-        apart = " " + tr("Not counted: %n token(s) of reasoning.", "", reasoned) if reasoned else ""
-        self.size_note.setText(size_words(measured.sizes, measured.instructions) + apart)
-        self.size_section.show()
-
     def add_saving(self, saving: Saving) -> None:
-        self._savings.append(saving)
-        self.savings_chart.show_savings(self._savings)
-        self.savings_section.show()
+        """Show the tokens that another early abort saved."""
+        self.savings.add(saving)
+        saved = tr("{saved:,} of {whole:,}", saved=saving.whole - saving.decoded, whole=saving.whole)
+        self.sections["savings"].set_hint(saved)
+        self.boxes["savings"].show()
 
     def _show_bar(self) -> None:
         """Scroll to the actions at the token, once they are laid out."""
@@ -198,10 +170,12 @@ class EvidenceDock(ScrollArea):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self.influence.fit_in(self.viewport().height())
+        if self.influence_place.is_made:
+            self.influence.fit_in(self.viewport().height())
 
     def _show_influence(self) -> None:
         """Scroll to the result, once it is laid out: the prompt and the list of its parts are visible together."""
+        self.sections["influence"].set_hint(tr("%n part(s)", "", self.influence.model.rowCount()))
         self._column.activate()
         top = self.influence.mapTo(self._body, self.influence.words.pos()).y()
         self.verticalScrollBar().setValue(top)
@@ -214,55 +188,26 @@ class EvidenceDock(ScrollArea):
         if refusal is not None:
             self.show_refusal(refusal)
 
-    # -- the charts, made on first use, as their library loads slowly ----------------------------------------------
-
-    @property
-    def step_chart(self) -> StepChart:
-        return self._step_place.widget
-
-    @property
-    def size_chart(self) -> SizeChart:
-        return self._size_place.widget
-
-    @property
-    def savings_chart(self) -> SavingsChart:
-        return self._savings_place.widget
-
-    def make_charts(self) -> None:
-        """Make all charts; their places are empty until then."""
-        for place in (self._step_place, self._size_place, self._savings_place):
-            _ = place.widget
-
-    def _make_step_chart(self) -> StepChart:
-        from glyphscope_gui.playground.charts import StepChart
-
-        chart = StepChart(self)
-        chart.tokenChosen.connect(self.tokenChosen)
-        return chart
-
-    def _make_size_chart(self) -> SizeChart:
-        from glyphscope_gui.playground.charts import SizeChart
-
-        return SizeChart(self)
-
-    def _make_savings_chart(self) -> SavingsChart:
-        from glyphscope_gui.playground.charts import SavingsChart
-
-        return SavingsChart(self)
-
     # -- layout ------------------------------------------------------------------------------------------------
+
+    def _make_influence(self) -> InfluenceView:
+        view = InfluenceView()
+        view.grown.connect(self._show_influence, Qt.ConnectionType.QueuedConnection)
+        view.fit_in(self.viewport().height())
+        return view
+
+    def _make_turn(self) -> TurnCosts:
+        turn = TurnCosts()
+        turn.show_stage(self._shown[0])
+        return turn
 
     def _lay_out(self) -> None:
         self._body = body = QWidget(self)
         body.setObjectName("right")
         self.alternatives_heading = CardHeading(tr("Alternatives"), parent=self)
-        self.size_heading = CardHeading(tr("Size of this answer"))
         self.alternatives.hide()
         self.all_button.hide()
-        self.branch_heading = CardHeading(tr("This branch"))
-        self.branch_section = _section(self.branch_heading, self.branch_panel)
-        self.branch_section.hide()
-        alternatives = _section(
+        parts = (
             self.alternatives_heading,
             self.rule_line,
             self.expected_note,
@@ -271,77 +216,26 @@ class EvidenceDock(ScrollArea):
             self.alternatives_note,
             self.branch_bar,
         )
-        self.turn_section = _section(CardHeading(tr("Turn")), self.turn)
-        self.size_section = _section(
-            self.size_heading, _legend(STYLES.values()), self._size_place, self.size_note
-        )
-        steps = _section(
-            CardHeading(tr("Steps"), actions=(self.measure,)),
-            self._step_place,
-            _legend(
-                ((tr("sampled"), "chart-main"), (tr("forced by grammar"), "chart-forced")),
-                slim="chart-forced",
-            ),
-        )
-        self.mask_impact_section = _section(CardHeading(tr("Mask impact")), self.mask_impact)
-        self.influence_section = _section(CardHeading(tr("Influence of the prompt")), self.influence)
-        self.savings_section = _section(
-            CardHeading(tr("Saved by early abort")),
-            _legend(SAVED),
-            self._savings_place,
-            words_label(tr("Tokens decoded without and with early abort, measured by continuing each run.")),
-        )
-        for section in (self.turn_section, self.size_section, self.mask_impact_section, self.savings_section):
-            section.hide()  # until it has content
-        self._column = vbox(
-            self.branch_section,
-            alternatives,
-            self.turn_section,
-            self.size_section,
-            steps,
-            self.mask_impact_section,
-            self.influence_section,
-            _section(CardHeading(tr("Confused tools")), self.tool_pairs),
-            self.savings_section,
-            STRETCH,
-            parent=body,
-            spacing=0,
-        )
+        self.sections = {
+            "influence": FoldingSection(tr("What in the prompt decided this?"), self.influence_place),
+            "turn": FoldingSection(tr("Turn"), self._turn_place),
+            "pairs": FoldingSection(tr("Confused tools"), self.pairs_place),
+            "branch": FoldingSection(tr("This branch"), self.branch_panel),
+            "savings": FoldingSection(tr("Saved by early abort"), self.savings),
+        }
+        self.sections["branch"].show_open(True)  # the cost of what the user just did
+        self.boxes = {name: _box(section) for name, section in self.sections.items()}
+        for box in self.boxes.values():
+            box.hide()  # until it has content
+        self._column = vbox(_box(*parts), *self.boxes.values(), STRETCH, parent=body, spacing=0)
         self.setWidget(body)
 
 
-def _section(heading: CardHeading, *widgets: QWidget) -> QFrame:
-    """A heading and its widgets, with a line below."""
+def _box(*widgets: QWidget) -> QFrame:
+    """A section with a line below."""
     box = named(QFrame(), "evidenceSection")
-    vbox(heading, *widgets, parent=box, margins=(PAD, 12), spacing=8)
+    vbox(*widgets, parent=box, margins=(PAD, 10), spacing=8)
     return box
-
-
-def _legend(entries: Iterable[tuple[str, str]], slim: str = "") -> QWidget:
-    """The legend of the chart's bars: texts with their colour roles; the bar of the role `slim` is slim."""
-    box = Flow()
-    for words, role in entries:
-        box.add(_Key(words, role, 4 if role == slim else 9))
-    return box
-
-
-class _Key(FollowsLooks, QWidget):
-    """A bar in a role's colour, and its name."""
-
-    def __init__(self, words: str, role: str, width: int) -> None:
-        super().__init__()
-        self._role = role
-        self._width = width
-        self._square = PlainLabel()
-        label = PlainLabel(words, role="hint")
-        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
-        hbox(self._square, label, parent=self, spacing=5)
-        self._restyle()
-
-    def _restyle(self) -> None:
-        self._square.setFixedSize(self._width, 9)
-        fill, edge = theme().roles[self._role], theme().roles[edge_role(self._role)]
-        self._square.setStyleSheet(f"background: {fill}; border: 1px solid {edge}; border-radius: 2px;")
 
 
 class RuleLine(QWidget):
@@ -379,12 +273,18 @@ _KINDS: tuple[tuple[PartKind, str], ...] = (
 _TITLES = (tr("part"), tr("tokens"), tr("forced"), tr("time"))
 
 
+def turn_words(stage: StageState) -> str:
+    """The tokens of each kind of part in the answer, and whether it was narrowed: `16 reasoning · 38 calls`."""
+    costs = part_costs(stage)
+    words = [f"{costs[kind].tokens:,} {words}" for kind, words in _KINDS if kind in costs]
+    return " · ".join(words) or " ".join(narrowed_words(stage, tr))
+
+
 class TurnCosts(QWidget):
-    """A line for each kind of part in the answer; `has_any`: there is something to show."""
+    """A line for each kind of part in the answer."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.has_any = False
         self._grid = grid_layout(self, spacing=(12, 4), stretch=0)
         self._lines: dict[PartKind, list[QLabel]] = {}
         self._titles = [self._label(title, column, "hint") for column, title in enumerate(_TITLES)]
@@ -400,9 +300,7 @@ class TurnCosts(QWidget):
 
     def show_stage(self, stage: StageState) -> None:
         costs = part_costs(stage)
-        note = " ".join(narrowed_words(stage, tr))
-        show_words(self.note, note)
-        self.has_any = bool(costs or note)
+        show_words(self.note, " ".join(narrowed_words(stage, tr)))
         for label in self._titles:
             label.setVisible(bool(costs))
         for kind, words in _KINDS:

@@ -44,7 +44,7 @@ from glyphscope_gui.shared.cells import LinesDelegate
 from glyphscope_gui.shared.fields import choice_box
 from glyphscope_gui.shared.labels import named, push_button, show_words, words_label
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import Flow, vbox
+from glyphscope_gui.shared.layouts import Flow, LateWidget, vbox
 from glyphscope_gui.shared.plain_table import PlainList
 from glyphscope_gui.shared.table_model import CellLine, ListModel
 from glyphscope_gui.shared.text_edits import marked
@@ -302,59 +302,88 @@ class InfluenceView(QWidget):
 
 class InfluencePresenter(QObject):
     """Explains the prompt of the shown run with the open model, and compares its tools, between runs; a run ends both,
-    with the parts so far.
+    with the parts so far. It begins with a view once that is made.
     """
 
-    def __init__(self, context: AppContext, view: InfluenceView, pairs: ToolPairsView) -> None:
+    def __init__(
+        self, context: AppContext, view: LateWidget[InfluenceView], pairs: LateWidget[ToolPairsView]
+    ) -> None:
         super().__init__(view)
-        self._runs, self._view, self._pairs = context.runs, view, pairs
+        self._runs, self._places = context.runs, (view, pairs)
+        self._view: InfluenceView | None = None
+        self._pairs: ToolPairsView | None = None
         self._run: RunState | None = None
         """The run whose choices are offered."""
+        self._token: int | None = None
         context.runs.shown.connect(self._show_run)
-        view.explainRequested.connect(self._explain)
-        pairs.compareRequested.connect(self._compare)
-        for controls in (view.controls, pairs.controls):
-            controls.stopRequested.connect(context.runs.queries.stop_scoring)
+        view.made.connect(self._begin)
+        pairs.made.connect(self._begin_pairs)
 
     def show_token(self, index: int | None) -> None:
         """Offer to explain the selected token."""
-        if self._run is None or index is None:
+        self._token = index
+        if self._view is None or self._run is None or index is None:
             return
         with suppress(PromptError):  # the end token, or one of a later prompt
             self._view.show_token(written_choice(self._run, "token", token=index))
+
+    def _begin(self, view: InfluenceView) -> None:
+        self._view = view
+        view.explainRequested.connect(self._explain)
+        view.controls.stopRequested.connect(self._runs.queries.stop_scoring)
+        self._offer(view)
+        self.show_token(self._token)
+
+    def _begin_pairs(self, pairs: ToolPairsView) -> None:
+        self._pairs = pairs
+        pairs.compareRequested.connect(self._compare)
+        pairs.controls.stopRequested.connect(self._runs.queries.stop_scoring)
+        self._offer(pairs)
 
     def _show_run(self, shown: ShownRun) -> None:
         if shown.run is self._run or not (shown.over or self._run is not None):
             return
         self._run = shown.run if shown.over else None
-        self._pairs.offer(False)
-        if not shown.over:
-            self._view.show_choices((), tr("Available when the run has finished."))
-            return
-        try:
-            choices = written_choices(shown.run, _MOST)
-        except GlyphscopeError as error:
-            self._view.show_choices((), " ".join(filter(None, (error.words, error.hint))))
-            return
-        words = tr("Each part of the prompt is left out in turn, and what was written is scored again.")
-        if shown.run.begun.request.strategy == "loop":
-            words = tr("Of a loop, the first turn and its prompt are explained.") + " " + words
-        self._view.show_choices(choices, words)
-        self._pairs.offer(any(choice.kind == "tool" for choice in choices))
+        self._token = None
+        self._offer(self._view, self._pairs)
+
+    def _offer(self, *views: InfluenceView | ToolPairsView | None) -> None:
+        """Show in these views what can be explained of the run."""
+        choices: list[WrittenChoice] = []
+        words = tr("Available when the run has finished.")
+        if self._run is not None and any(views):
+            words = tr("Each part of the prompt is left out in turn, and what was written is scored again.")
+            if self._run.begun.request.strategy == "loop":
+                words = tr("Of a loop, the first turn and its prompt are explained.") + " " + words
+            try:
+                choices = written_choices(self._run, _MOST)
+            except GlyphscopeError as error:
+                words = " ".join(filter(None, (error.words, error.hint)))
+        for view in views:
+            if isinstance(view, InfluenceView):
+                view.show_choices(choices, words)
+            elif view is not None:
+                view.offer(any(choice.kind == "tool" for choice in choices))
 
     def _explain(self, choice: WrittenChoice) -> None:
-        kinds, budget = self._view.chosen_kinds, self._view.budget.currentData()
-        self._score(self._view, partial(ablation_of, choice=choice, kinds=kinds, budget=budget))
+        view = self._places[0].widget
+        kinds, budget = view.chosen_kinds, view.budget.currentData()
+        work = partial(ablation_of, choice=choice, kinds=kinds, budget=budget)
+        self._score(view, work, view.show_ablation)
 
     def _compare(self) -> None:
-        self._score(self._pairs, pairs_of)
+        pairs = self._places[1].widget
+        self._score(pairs, pairs_of, pairs.show_end)
 
-    def _score(self, view: InfluenceView | ToolPairsView, work: Callable[..., Any]) -> None:
+    def _score(
+        self, view: InfluenceView | ToolPairsView, work: Callable[..., Any], show: Callable[[Any], None]
+    ) -> None:
         """Score the shown run for that view; whatever is scored for the other one ends."""
         if (run := self._run) is None:
             return
         for each in (self._view, self._pairs):
-            each.controls.show_progress(AblationProgress(0, 0) if each is view else None)
+            if each is not None:
+                each.controls.show_progress(AblationProgress(0, 0) if each is view else None)
 
         def ended(show: Callable[[Any], None], result: Any) -> None:
             if run is self._run:
@@ -363,8 +392,8 @@ class InfluencePresenter(QObject):
 
         def report(reports: list[Any]) -> None:
             for pair in reports:
-                if isinstance(pair, ToolPair):
-                    self._pairs.add(pair)
+                if isinstance(pair, ToolPair) and isinstance(view, ToolPairsView):
+                    view.add(pair)
             progress = [each for each in reports if isinstance(each, AblationProgress)]
             if progress and run is self._run:
                 view.controls.show_progress(progress[-1])
@@ -374,7 +403,6 @@ class InfluencePresenter(QObject):
                 self._runs.queries.crashed.emit(error)
             ended(view.say, error.words if isinstance(error, GlyphscopeError) else str(error))
 
-        show = self._view.show_ablation if view is self._view else self._pairs.show_end
         self._runs.queries.score(partial(work, state=run), partial(ended, show), failed, report)
 
 

@@ -27,9 +27,10 @@ from glyphscope.registry import ToolRegistry
 from glyphscope_gui.shared.card import section_label
 from glyphscope_gui.shared.labels import link, named, show_words, words_label
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import vbox
+from glyphscope_gui.shared.layouts import STRETCH, hbox, vbox
 from glyphscope_gui.shared.plain_table import CELL, WholeTable
 from glyphscope_gui.shared.table_model import TableModel
+from glyphscope_gui.theme.sizes import PAD
 
 FIELD, TAKEN, MASKED = range(3)
 _OUTSIDE = tr("(outside fields)")
@@ -138,17 +139,10 @@ class MaskImpactView(QWidget):
         self.boundaries_heading = section_label(tr("Token boundaries"), self)
         self.boundaries_heading.setContentsMargins(0, 8, 0, 0)
         self._parts = (self.worst, self.detail, self.place)
-        vbox(
-            self.words,
-            self.table,
-            self.worst,
-            self.detail,
-            (self.place, 0, Qt.AlignmentFlag.AlignLeft),
-            self.boundaries_heading,
-            self.boundaries,
-            parent=self,
-            spacing=8,
-        )
+        found = vbox(self.words, self.table, STRETCH, spacing=8)
+        one = (self.worst, self.detail, (self.place, 0, Qt.AlignmentFlag.AlignLeft))
+        about = vbox(*one, self.boundaries_heading, self.boundaries, STRETCH, spacing=8)
+        hbox((found, 1), (about, 1), parent=self, margins=(PAD, 8), spacing=PAD)
         self.table.selectionModel().currentRowChanged.connect(lambda now, _before: self._show(now.row()))
         for chosen in (self.table.clicked, self.table.activated):
             chosen.connect(lambda index: self._go(index.row()))

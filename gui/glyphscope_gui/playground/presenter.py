@@ -17,7 +17,8 @@ from glyphscope.runs.endings import RunEnd, answered_without_call, end_of
 from glyphscope.runs.strategies.reading_ahead import ReadAhead
 from glyphscope_gui.context import AppContext, Page
 from glyphscope_gui.playground.branch_presenter import BranchPresenter
-from glyphscope_gui.playground.evidence_dock import EvidenceDock, load_charts
+from glyphscope_gui.playground.chart_views import load_charts
+from glyphscope_gui.playground.evidence_dock import EvidenceDock
 from glyphscope_gui.playground.influence import InfluencePresenter
 from glyphscope_gui.playground.run_page import RunPage
 from glyphscope_gui.playground.stage_presenter import RulesPresenter, StagePresenter
@@ -148,7 +149,8 @@ class PlaygroundPresenter(Page):
         self.stages = StagePresenter(context, self.view, self.evidence)
         self.rules = RulesPresenter(context, self.view, self.evidence)
         self.branches = BranchPresenter(context, self.view, self.evidence)
-        self.influence = InfluencePresenter(context, self.evidence.influence, self.evidence.tool_pairs)
+        evidence = self.evidence
+        self.influence = InfluencePresenter(context, evidence.influence_place, evidence.pairs_place)
         self.conversation = ConversationPresenter(context, self.view)
         self.examples = ExamplesMenu(self.view)
         self.examples.chosen.connect(self.show_bundled)
@@ -173,10 +175,8 @@ class PlaygroundPresenter(Page):
         self.view.notice.show_words(words, button, do)
 
     def complete(self) -> None:
-        """Make the charts, after loading their library in the background."""
-        self._background.start(
-            "charts", load_charts, lambda _loaded: self.evidence.make_charts(), self.context.show_error
-        )
+        """Load the charts' library in the background."""
+        self._background.start("charts", load_charts, lambda _loaded: None, self.context.show_error)
 
     # -- the run -----------------------------------------------------------------------------------------------
 
@@ -238,7 +238,7 @@ class PlaygroundPresenter(Page):
 
     def _show_sizes(self, measured: Measured) -> None:
         called = next((stage for stage in reversed(self._runs.state.stages) if stage.calls), None)
-        self.evidence.show_sizes(measured, 0 if called is None else reasoning_tokens(called))
+        self.view.sizes.show_sizes(measured, 0 if called is None else reasoning_tokens(called))
 
     def _show_saving(self, saving: Saving | None) -> None:
         self.stages.unpin()
@@ -287,11 +287,14 @@ class PlaygroundPresenter(Page):
         record.changed.connect(self._forget_costs)
 
     def _connect_views(self) -> None:
-        view, evidence, actions = self.view, self.evidence, self.context.actions
+        view, settings, actions = self.view, self.context.settings, self.context.actions
         view.tokenChosen.connect(self._show_token)
-        evidence.tokenChosen.connect(view.tokens.choose)
-        view.set_share(self.context.settings.value.transcript_share)
-        view.shareChosen.connect(lambda share: self.context.settings.update(transcript_share=share))
+        view.set_share(settings.value.transcript_share)
+        view.shareChosen.connect(lambda share: settings.update(transcript_share=share))
+        view.show_detail(settings.value.run_detail)
+        view.detailChosen.connect(lambda name: settings.update(run_detail=name))
+        for name, section in self.evidence.sections.items():
+            settings.remember(section, name)
         view.prompt_edit.submitted.connect(actions.run.trigger)
         view.verdict.when_continued(actions.continue_aborted.trigger)
         view.copy_menu.copyRequested.connect(self._copy)

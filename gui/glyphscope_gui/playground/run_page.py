@@ -1,4 +1,4 @@
-"""The playground's centre: the prompt, the run's verdict and transcript, and a panel with its fields and tokens."""
+"""The playground's centre: the prompt, the run's verdict and transcript, and a panel of tabs with its details."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from glyphscope.runs import RunState
 from glyphscope.runs.state import StageState
 from glyphscope_gui.playground.asking import MAX_HEIGHT, ApprovalCard, QuestionCard, ReplyBar
 from glyphscope_gui.playground.branches.tree import BranchPanel
+from glyphscope_gui.playground.chart_views import SizesView, StepsView
+from glyphscope_gui.playground.mask_impact_view import MaskImpactView
 from glyphscope_gui.playground.transcript import Transcript
 from glyphscope_gui.playground.verdict_line import VerdictLine, budgets
 from glyphscope_gui.project.prompt_document import PromptDocument
@@ -24,12 +26,20 @@ from glyphscope_gui.runs.token_table import TokenTable, TokenTableModel
 from glyphscope_gui.runs.user_prompt_edit import UserPromptEdit
 from glyphscope_gui.shared.labels import ElidedLabel, ElidedLink, PlainLabel, link, named
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import FollowsSize, hbox, splitter, vbox, visible_height
+from glyphscope_gui.shared.layouts import (
+    FollowsSize,
+    ScrollArea,
+    hbox,
+    replace_content,
+    splitter,
+    vbox,
+    visible_height,
+)
 from glyphscope_gui.shared.notice_banner import NoticeBanner
 from glyphscope_gui.shared.plain_text import copy_text
 from glyphscope_gui.shared.run_words import cached_words
 from glyphscope_gui.shared.verdict import VerdictLegend
-from glyphscope_gui.theme.sizes import GAP, PAD
+from glyphscope_gui.theme.sizes import PAD
 
 _NOT_COUNTED = tr("Tokens are counted when the prompt runs.")
 _COUNTING = tr("Counting tokens…")
@@ -44,14 +54,15 @@ PROMPT_LINES, MAX_PROMPT_LINES = 2, 4
 
 
 class RunPage(FollowsSize, QWidget):
-    """Shows one run: its transcript, and one stage's fields and tokens.
+    """Shows one run: its transcript, and below it one stage's fields, tokens, steps, sizes and mask impact.
 
     `tokenChosen` carries the index of the selected token in that stage, or None; `shareChosen` the transcript's
-    share of the height after the user has moved the border below it.
+    share of the height after the user has moved the border below it; `detailChosen` the name of the chosen tab.
     """
 
     tokenChosen = Signal(object)
     shareChosen = Signal(float)
+    detailChosen = Signal(str)
 
     def __init__(self, prompt: PromptDocument, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -70,6 +81,7 @@ class RunPage(FollowsSize, QWidget):
         self.verdict = VerdictLine(self, actions=(self.copy_button, self.share_button))
         self.fields = FieldTable(self.fields_model, self)
         self.tokens = TokenTable(self.tokens_model, self)
+        self.steps, self.sizes, self.impact = StepsView(self), SizesView(self), MaskImpactView(self)
         self.about_prompt = PlainLabel(tr("Read-only"), self, role="muted")
         self.costs = ElidedLabel(self, Qt.TextElideMode.ElideRight, role="muted")
         self.costs.setText(_NOT_COUNTED)
@@ -80,6 +92,8 @@ class RunPage(FollowsSize, QWidget):
         tip = tr("Start a new conversation: send this message without the earlier ones")
         self.new_link = named(ElidedLink(self), "newConversationLink", tip=tip)
         self.new_link.set_words(tr("New conversation"))
+        self._detail: QWidget = self.fields
+        """The tab that the user chose."""
         self._share = 0.0
         """The transcript's share that the user chose; 0 for the usual one."""
         self._moved = QTimer(self, singleShot=True, interval=MOVED_MS)
@@ -89,6 +103,8 @@ class RunPage(FollowsSize, QWidget):
         self._lay_out()
         self.stream.tokenChosen.connect(self.tokens.choose)
         self.tokens.tokenChosen.connect(self._choose)
+        self.steps.tokenChosen.connect(self.tokens.choose)
+        self.impact.tokenChosen.connect(self.tokens.choose)
         self.branches.appeared.connect(self._show_branches)
         self._state = RunState()
         self.stage = self._state.present
@@ -109,7 +125,7 @@ class RunPage(FollowsSize, QWidget):
             self._begin(shown.run)
         self.stage = shown.stage
         self._show_run(shown)
-        for view in (self.tokens, self.fields, self.stream):
+        for view in (self.tokens, self.fields, self.stream, self.steps):
             view.show_stage(shown)
         limits = self.stream.rows.limits if shown.over or shown.run.stages[-1].outline else {}
         self.verdict.show_run(shown, budgets(shown.run, shown.run.now, limits))
@@ -128,9 +144,6 @@ class RunPage(FollowsSize, QWidget):
         """Select the last token so far."""
         self.tokens.choose(self.tokens_model.rowCount() - 1)
 
-    def show_fields(self) -> None:
-        self.tabs.setCurrentWidget(self.fields)
-
     def focus_tokens(self) -> None:
         self.tabs.setCurrentWidget(self.tokens)
         self.tokens.setFocus(Qt.FocusReason.OtherFocusReason)
@@ -138,6 +151,7 @@ class RunPage(FollowsSize, QWidget):
     def _begin(self, state: RunState) -> None:
         """Begin to show another run."""
         self._state, self._notes = state, 0
+        self.sizes.show_sizes(None)
         if (prepared := state.prepared) is None or prepared.request.branch_of is None:
             self._costs_of_run, self._has_other_model = prepared is not None, False
         self.notice.hide()
@@ -258,6 +272,17 @@ class RunPage(FollowsSize, QWidget):
         above = round(room * (self._share or usual))
         self.splitter.setSizes([above, room - above])
 
+    def show_detail(self, name: str) -> None:
+        """Bring a tab to the front, by the name of its setting; an unknown one changes nothing."""
+        self.tabs.setCurrentWidget(self._details.get(name, self.tabs.currentWidget()))
+
+    def _tab_changed(self, _place: int) -> None:
+        shown = self.tabs.currentWidget()
+        for name, widget in self._details.items():
+            if widget is shown and widget is not self._detail:
+                self._detail = widget
+                self.detailChosen.emit(name)
+
     def set_share(self, share: float) -> None:
         """Set the transcript's share of the height as the user chose it earlier; 0 for the usual one."""
         self._share = share
@@ -272,16 +297,18 @@ class RunPage(FollowsSize, QWidget):
         place = self.tabs.indexOf(self.branches)
         if shown != self.tabs.isTabVisible(place):
             self.tabs.setTabVisible(place, shown)
-            self.tabs.setCurrentWidget(self.branches if shown else self.fields)
+            self.tabs.setCurrentWidget(self.branches if shown else self._detail)
             self._fit_legend()
 
     def _run_started(self, event: RunStarted | None) -> None:
         self.prompt_edit.set_max_lines(MAX_PROMPT_LINES if event is None else PROMPT_LINES)
         self.show_difference(())
+        self._below.setVisible(event is not None)
         if event is not None:
             self.legend.show_forced(event.request.constraint != "off")
 
     def _choose(self, index: int | None) -> None:
+        self.steps.select(index)
         self.stream.select_token(None if index is None else self.tokens_model.row(index))
         self.tokenChosen.emit(index)
 
@@ -301,21 +328,31 @@ class RunPage(FollowsSize, QWidget):
         vbox(self.stream, parent=card, margins=(1, 2, 3, 2))
         self.tabs = named(QTabWidget(self), "runTabs", tr("Details of the shown stage"))
         self.tabs.setDocumentMode(True)
-        for widget, title in (
-            (self.fields, tr("Fields")),
-            (self.tokens, tr("Tokens")),
-            (self.branches, tr("Branches")),
+        impact = ScrollArea()
+        replace_content(impact, self.impact)
+        self._details: dict[str, QWidget] = {}
+        for name, widget, title in (
+            ("fields", self.fields, tr("Fields")),
+            ("tokens", self.tokens, tr("Tokens")),
+            ("steps", self.steps, tr("Steps")),
+            ("sizes", self.sizes, tr("Sizes")),
+            ("impact", impact, tr("Mask impact")),
         ):
+            self._details[name] = widget
             self.tabs.addTab(widget, title)
+        self.tabs.addTab(self.branches, tr("Branches"))
         self.tabs.setTabVisible(self.tabs.indexOf(self.branches), False)
         self.tabs.setUsesScrollButtons(False)
+        self.tabs.setElideMode(Qt.TextElideMode.ElideRight)
+        self.tabs.currentChanged.connect(self._tab_changed)
         self._below = below = named(QFrame(self), "card", tr("Details of the run"))
         vbox(self.approval, self.question, self.tabs, parent=below, margins=(3, 1, 3, 4), spacing=0)
         self.legend.setParent(below)
+        below.hide()  # until there is a run
         self.splitter = splitter(Qt.Orientation.Vertical, (card, below), (3, 1))
         self.splitter.splitterMoved.connect(self._border_moved)
         items = (self.notice, self.prompt_card, self.verdict, (self.splitter, 1))
-        vbox(*items, parent=self, margins=(GAP, 8), spacing=7)
+        vbox(*items, parent=self, margins=8, spacing=7)
 
 
 def _token_words(stage: StageState) -> str:

@@ -36,7 +36,7 @@ class StagePresenter(QObject):
         self._runs = runs = context.runs
         self._view = view
         self.choice = choice = StageChoice(self)
-        self.explain = ExplainPresenter(context, view, evidence)
+        self.explain = ExplainPresenter(context, view)
         for each in (evidence, view, self.explain, context.rules):
             choice.shown.connect(each.show_stage)
         choice.shown.connect(self._show_pinned)
@@ -98,13 +98,12 @@ class StagePresenter(QObject):
 class ExplainPresenter(QObject):
     """Shows the mask impact and the token boundaries of the shown stage, once the run has ended."""
 
-    def __init__(self, context: AppContext, view: RunPage, evidence: EvidenceDock) -> None:
+    def __init__(self, context: AppContext, view: RunPage) -> None:
         super().__init__(view)
         self._context = context
         self._runs = context.runs
         self._page = view
-        self._evidence = evidence
-        self._impact = evidence.mask_impact
+        self._impact = view.impact
         self._background = Background(self)
         self._asked: Answered | None = None
         """The answer whose boundaries were requested; None once they are shown."""
@@ -114,7 +113,6 @@ class ExplainPresenter(QObject):
         self._painted = QTimer(self, singleShot=True, interval=PAINTED_MS)
         self._painted.timeout.connect(self._explain)
         self._runs.modelStatusChanged.connect(self._model_changed)
-        self._impact.tokenChosen.connect(view.tokens.choose)
         self._impact.placeChosen.connect(context.panels.reveal_argument)
         self._impact.promptChosen.connect(lambda: context.panels.reveal(PanelId.PROMPT))
 
@@ -134,7 +132,6 @@ class ExplainPresenter(QObject):
         self._painted.stop()
         self._background.drop("impact")
         self._impact.clear()
-        self._evidence.mask_impact_section.setVisible(stage is not None and bool(stage.tokens))
         if stage is not None and stage.tokens and shown.run.started is not None:
             self._painted.start()
 

@@ -11,6 +11,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from glyphscope.base.errors import StorageError
 from glyphscope.events import LoadOptions
 from glyphscope.store import Settings, load_settings, save_settings
+from glyphscope_gui.shared.card import FoldingSection
 
 SAVE_DELAY_MS = 500
 
@@ -36,6 +37,15 @@ class SettingsStore(QObject):
     def update(self, **changes: Any) -> None:
         """Change fields of the settings, by name."""
         self.replace(msgspec.structs.replace(self.value, **changes))
+
+    def remember(self, section: FoldingSection, name: str) -> None:
+        """Open a section if it was open, and keep from now on whether it is."""
+
+        def keep(is_open: bool) -> None:
+            self.update(open_sections={**self.value.open_sections, name: is_open})
+
+        section.show_open(self.value.open_sections.get(name, section.is_open))
+        section.toggled.connect(keep)
 
     def replace(self, value: Settings) -> None:
         if value == self.value:

@@ -5,42 +5,29 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QLabel, QPushButton, QWidget
 
 from glyphscope_gui.run_settings.options import Group
-from glyphscope_gui.shared.labels import ElidedLabel, PlainLabel, link, named
+from glyphscope_gui.shared.card import FoldingSection
+from glyphscope_gui.shared.labels import PlainLabel, named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, vbox
 from glyphscope_gui.shared.settings_grid import FormRow, SettingsGrid
 from glyphscope_gui.shared.text_edits import LineEdit
 
 
-class _Section(QWidget):
-    """A heading that folds the rows below it, with the group's changes beside it."""
+class _Section(FoldingSection):
+    """The rows of a group, with the group's changes beside its title; `unfolded` is what the user chose."""
 
     def __init__(self, group: Group, lead: QWidget | None, parent: QWidget) -> None:
-        super().__init__(parent)
-        self.group = group
-        self.is_open = group.is_open or not group.title
-        self.lead = lead
-        self.button = named(link("", "", self), role="fold")
-        self.button.setCheckable(True)
-        self.changes = ElidedLabel(self, Qt.TextElideMode.ElideRight, role="hint")
-        self.grid = SettingsGrid(2, self)
-        self.body = QWidget(self)
-        parts = (self.grid,) if lead is None else (lead, self.grid)
-        vbox(*parts, parent=self.body, margins=(14 if group.title else 0, 0, 0, 0), spacing=8)
-        heading = hbox(self.button, (self.changes, 1), spacing=8)
-        vbox(heading, self.body, parent=self, spacing=6)
+        self.group, self.unfolded = group, group.is_open or not group.title
+        self.grid = SettingsGrid(2)
+        body = QWidget()
+        vbox(*(part for part in (lead, self.grid) if part is not None), parent=body, spacing=8)
+        super().__init__(group.title, body, indent=14 if group.title else 0, parent=parent)
         self.button.setVisible(bool(group.title))
-        self.changes.setVisible(bool(group.title))
-
-    def show_open(self, is_open: bool) -> None:
-        self.body.setVisible(is_open)
-        self.button.setChecked(is_open)
-        self.button.setText(f"{'▾' if is_open else '▸'} {self.group.title}")
-        self.button.setAccessibleName(self.group.title)
+        self.hint.setVisible(bool(group.title))
 
 
 class SettingGroups(QWidget):
@@ -86,9 +73,7 @@ class SettingGroups(QWidget):
     def show_changes(self, words: Mapping[str, str]) -> None:
         """Show the words for each changed setting beside the heading of its group."""
         for section in self._sections:
-            found = [words[name] for name in section.group.names if name in words]
-            section.changes.setText(", ".join(found))
-            section.button.setAccessibleDescription(", ".join(found))
+            section.set_hint(", ".join(words[name] for name in section.group.names if name in words))
 
     def field(self, name: str) -> QWidget:
         """The field of that row, which is made if it was not shown yet."""
@@ -100,7 +85,7 @@ class SettingGroups(QWidget):
     def open(self, *names: str) -> None:
         """Unfold the groups of these settings."""
         for section in self._sections:
-            section.is_open = section.is_open or not set(names).isdisjoint(section.group.names)
+            section.unfolded |= not set(names).isdisjoint(section.group.names)
         self.refresh()
 
     def set_editable(self, editable: bool) -> None:
@@ -109,7 +94,7 @@ class SettingGroups(QWidget):
             section.body.setEnabled(editable)
 
     def _unfold(self, section: _Section, is_open: bool) -> None:
-        section.is_open = is_open
+        section.unfolded = is_open
         self.refresh()
 
     def refresh(self) -> None:
@@ -120,7 +105,7 @@ class SettingGroups(QWidget):
             names = [name for name in section.group.names if self._is_shown(section.group, name, sought)]
             section.setVisible(bool(names))
             found = found or bool(names)
-            is_open = bool(names) and (section.is_open or bool(sought))
+            is_open = bool(names) and (section.unfolded or bool(sought))
             if is_open:
                 self._make(section, names)
                 section.grid.show_only([self.fields[name] for name in names])

@@ -1,11 +1,11 @@
-"""A card: a heading line, a rule, and the content."""
+"""A card: a heading line, a rule, and the content; and a section whose heading folds its content."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QFrame, QLabel, QWidget
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QFrame, QLabel, QSizePolicy, QWidget
 
-from glyphscope_gui.shared.labels import ElidedLabel, PlainLabel, named
+from glyphscope_gui.shared.labels import ElidedLabel, PlainLabel, link, named
 from glyphscope_gui.shared.layouts import hbox, vbox
 from glyphscope_gui.theme.sizes import PAD
 
@@ -66,3 +66,48 @@ class Card(QFrame):
         """Show or hide the heading: without it, a card is as small as its content, for small windows."""
         self.heading.setVisible(shown)
         self._line.setVisible(shown)
+
+
+class FoldingSection(QWidget):
+    """A heading that folds the `body` below it, with a hint beside it. `toggled` carries whether it was opened.
+
+    `indent` and `beside` are pixels on the left of the body, and around the heading.
+    """
+
+    toggled = Signal(bool)
+
+    def __init__(
+        self, title: str, body: QWidget, *, indent: int = 0, beside: int = 0, parent: QWidget | None = None
+    ) -> None:
+        super().__init__(parent)
+        self.button = named(link("", "", self), role="fold")
+        self.button.setCheckable(True)
+        self.hint = ElidedLabel(self, Qt.TextElideMode.ElideRight, role="hint")
+        self.body = body
+        heading = hbox(self.button, (self.hint, 1), margins=(beside, beside // 3), spacing=8)
+        vbox(heading, vbox(body, margins=(indent, 0, 0, 0)), parent=self, spacing=6)
+        self.set_title(title)
+        self.show_open(False)
+        self.button.toggled.connect(self.show_open)
+        self.button.toggled.connect(self.toggled)
+
+    @property
+    def is_open(self) -> bool:
+        return self.button.isChecked()
+
+    def set_title(self, title: str) -> None:
+        self.button.setAccessibleName(title)
+        self.show_open(self.is_open)
+
+    def set_hint(self, words: str) -> None:
+        """Set the words beside the heading, which describe it."""
+        self.hint.setText(words)
+        self.button.setAccessibleDescription(words)
+
+    def show_open(self, is_open: bool) -> None:
+        """Open or close it."""
+        self.button.setChecked(is_open)
+        self.button.setText(f"{'▾' if is_open else '▸'} {self.button.accessibleName()}")
+        self.body.setVisible(is_open)
+        policy = QSizePolicy.Policy
+        self.setSizePolicy(policy.Preferred, policy.Preferred if is_open else policy.Fixed)

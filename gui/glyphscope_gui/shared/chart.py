@@ -39,8 +39,17 @@ from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.theme import FollowsLooks, theme, ui_font
 
 
+_LEAST = 0.6
+"""The share of its height that a chart which fills its place has at least."""
+
+
 class Chart(FollowsLooks, LeavesWheel, pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
-    """`table` returns the figures of the chart, `describe` the figures at a place of it; `draw` repaints it."""
+    """`table` returns the figures of the chart, `describe` the figures at a place of it; `draw` repaints it.
+
+    It is `height` pixels high, at the usual text size, or as high as its place if it `fills` that.
+    """
+
+    fills = False
 
     def __init__(self, name: str, words: str, height: int, parent: QWidget | None = None) -> None:
         super().__init__(parent, background=None)
@@ -64,7 +73,7 @@ class Chart(FollowsLooks, LeavesWheel, pg.PlotWidget):  # type: ignore[misc]  # 
         return QSize(200, self._height)
 
     def minimumSizeHint(self) -> QSize:
-        return QSize(140, self._height)
+        return QSize(140, self.minimumHeight())
 
     # -- for the charts ----------------------------------------------------------------------------------------
 
@@ -83,7 +92,10 @@ class Chart(FollowsLooks, LeavesWheel, pg.PlotWidget):  # type: ignore[misc]  # 
 
     def _dress_axes(self) -> None:
         self._height = round(self._lines * max(QFontMetrics(ui_font()).height(), 15))
-        self.setFixedHeight(self._height)
+        if self.fills:
+            self.setMinimumHeight(round(_LEAST * self._height))
+        else:
+            self.setFixedHeight(self._height)
         for name in ("left", "bottom"):
             axis = self.getAxis(name)
             axis.setPen(pg.mkPen(theme().color("chart-grid")))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Generic, TypeVar
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QResizeEvent, QShowEvent, QWheelEvent
 from PySide6.QtWidgets import (
     QBoxLayout,
@@ -226,9 +226,11 @@ class Late(Generic[W]):
 
 
 class LateWidget(Late[W], QWidget):
-    """The place of a late widget in a layout: empty, and `height` pixels high, until it is made; `when_seen`, it is
-    also made when its place is first shown.
+    """The place of a late widget in a layout: empty, and `height` pixels high, until it is made, which `made` announces
+    with the widget; `when_seen`, it is also made when its place is first shown.
     """
+
+    made = Signal(object)
 
     def __init__(self, make: Callable[[], W], height: int = 0, *, when_seen: bool = False) -> None:
         QWidget.__init__(self)
@@ -239,13 +241,35 @@ class LateWidget(Late[W], QWidget):
 
     def _placed(self, made: W) -> W:
         self._rows.addWidget(made)
+        made.show()  # now, as Qt would show it later
         self.setMinimumHeight(0)
+        self.made.emit(made)
         return made
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
         if self._when_seen:
             _ = self.widget
+
+
+class FilledWhenSeen(WidgetMixin):
+    """A mixin for a widget that `_fill`s itself with its newest values only while it is visible."""
+
+    is_filled = True
+
+    def fill(self) -> None:
+        """Show the newest values, as soon as the widget is visible."""
+        self.is_filled = self.isVisible()
+        if self.is_filled:
+            self._fill()
+
+    def _fill(self) -> None:
+        raise NotImplementedError
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        if not self.is_filled:
+            self.fill()
 
 
 class Flow(FollowsSize, QWidget):

@@ -44,8 +44,10 @@ from glyphscope_gui.theme import ThemeManager
 from glyphscope_gui.theme.dressing import update_sizes
 from glyphscope_gui.theme.sizes import letters
 
-LEFT, RIGHT = 292, 336
+LEFT, RIGHT = 272, 400
 """Initial widths of the sides, in logical pixels at the usual font size."""
+NARROW_SIDES = 216, 256
+"""The same in a narrow window."""
 FIRST_SIZE = QSize(1440, 900)
 FRAME = QMargins(4, 40, 4, 4)
 """The maximum number of pixels that the frame of a usual window system has."""
@@ -183,8 +185,8 @@ class MainWindow(FollowsSize, QMainWindow):
             self._joined = False
             if joined:
                 self.addDockWidget(Qt.DockWidgetArea.RightDockWidgetArea, self.right)
-        scale = letters(self) * (0.74 if self.width() < NARROW else 1)
-        widths = [round(LEFT * scale), round(RIGHT * scale)]
+        usual = NARROW_SIDES if self.width() < NARROW else (LEFT, RIGHT)
+        widths = [round(width * letters(self)) for width in usual]
         self.resizeDocks([left[0], self.right], widths, Qt.Orientation.Horizontal)
 
     # -- making it ---------------------------------------------------------------------------------------------
@@ -246,13 +248,24 @@ class MainWindow(FollowsSize, QMainWindow):
             self.actions_,
             (self.panels.tools.actions_.undo, self.panels.tools.actions_.redo),
             list(self.rail.actions_.values()),
-            [dock.toggleViewAction() for dock in (*self.panels.docks.values(), self.right)],
+            [*self._fold_actions(), *(dock.toggleViewAction() for dock in self.panels.docks.values())],
             self.services.settings,
             self.dialogs.open_path,
             of_pages,
         )
         vbox(bar, self.header, parent=top, spacing=0)
         self.setMenuWidget(top)
+
+    def _fold_actions(self) -> list[QAction]:
+        """The actions that fold and unfold the left and the right side."""
+        self.left_action = QAction(tr("&Left panels"), self, checkable=True, checked=True)
+        self.left_action.setShortcut("Ctrl+B")
+        self.left_action.triggered.connect(self.panels.show_all)
+        self.panels.shownChanged.connect(self.left_action.setChecked)
+        right = self.right.toggleViewAction()
+        right.setText(tr("&Evidence"))
+        right.setShortcut("Ctrl+Shift+B")
+        return [self.left_action, right]
 
     def _place_centre(self) -> None:
         self.record_bar = RecordBar(self)

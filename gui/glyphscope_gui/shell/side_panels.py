@@ -19,13 +19,17 @@ from glyphscope_gui.tools.tree import Item
 
 
 class SidePanels(QObject):
-    """Makes the docks; `argumentSelected` carries the names of a tool and of an argument, or None."""
+    """Makes the docks; `argumentSelected` carries the names of a tool and of an argument, or None, `shownChanged` whether
+    any of the docks is shown.
+    """
 
     argumentSelected = Signal(str, object)
+    shownChanged = Signal(bool)
 
     def __init__(self, services: Services, window: QMainWindow) -> None:
         super().__init__(window)
         self.tools = ToolsDock(services.project.tools)
+        services.settings.remember(self.tools.section, "tool")
         self.prompt = PromptDock(services.project.prompt)
         self.history = HistoryDock(services.history)
         self.docks: dict[PanelId, DockFrame] = {}
@@ -36,7 +40,26 @@ class SidePanels(QObject):
         ):
             widget.setObjectName(panel.name.lower())
             self.docks[panel] = DockFrame(panel.value, title, widget, window)
+            self.docks[panel].toggleViewAction().toggled.connect(lambda _on: self._show_shown())
+        self._folded: list[DockFrame] = []
+        """The docks that were hidden together, the one in front last."""
         self.tools.tree.itemSelected.connect(self._tool_selected)
+
+    def show_all(self, shown: bool) -> None:
+        """Hide all docks, or show again those that were hidden together."""
+        docks = list(self.docks.values())
+        if shown:
+            for dock in self._folded or docks:
+                dock.show()
+            (self._folded or docks[:1])[-1].raise_()
+            return
+        open_ones = [dock for dock in docks if not dock.isHidden()]
+        self._folded = sorted(open_ones, key=lambda dock: not dock.visibleRegion().isEmpty())
+        for dock in open_ones:
+            dock.hide()
+
+    def _show_shown(self) -> None:
+        self.shownChanged.emit(not all(dock.isHidden() for dock in self.docks.values()))
 
     def reveal(self, panel: PanelId) -> None:
         dock = self.docks[panel]

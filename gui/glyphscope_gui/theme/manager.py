@@ -30,12 +30,14 @@ from glyphscope_gui.theme.load import Theme, load_theme
 from glyphscope_gui.theme.mixin import WidgetMixin
 from glyphscope_gui.theme.sizes import times_of
 
+_GRIPS = (("", "border-strong"), ("-on", "accent"))
 _ICONS = {
     "chevron-down": ("chevron-down", "text-muted"),
     "chevron-down-off": ("chevron-down", "text-disabled"),
     "chevron-up": ("chevron-up", "text-muted"),
     "check": ("check", "accent"),
     "check-on": ("check", "on-accent"),
+    **{f"{grip}{on}": (grip, role) for grip in ("grip-upright", "grip-level") for on, role in _GRIPS},
 }
 """By file name, an icon and its colour role: style sheets load pictures only from files."""
 

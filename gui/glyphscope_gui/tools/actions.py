@@ -54,7 +54,7 @@ class ToolActions(QObject):
         self.add_custom = self._action(tr("Add a custom tool"), self._add_custom)
         self.add_argument = self._action(tr("Add an argument"), self._add_argument, "Ctrl+Shift+G")
         self.duplicate = self._action(tr("Duplicate"), self._duplicate, "Ctrl+D")
-        self.remove = self._action(tr("Remove"), self._remove)
+        self.remove = self._action(tr("Remove"), self._remove, "Del")
         self.move_up = self._action(tr("Move up"), lambda: self._move(-1), "Alt+Up")
         self.move_down = self._action(tr("Move down"), lambda: self._move(1), "Alt+Down")
         self.allow_all = self._action(tr("Allow all tools"), lambda: document.set_all_enabled(True))
@@ -97,6 +97,7 @@ class ToolActions(QObject):
         action.triggered.connect(lambda _checked=False: slot())
         if shortcut:
             action.setShortcut(shortcut)
+            action.setShortcutVisibleInContextMenu(True)
         action.setToolTip(f"{text} ({shortcut})" if shortcut else text)
         return action
 

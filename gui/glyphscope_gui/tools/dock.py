@@ -1,4 +1,5 @@
-"""The panel of tools: the tree with the allow list above, the form or the raw schema of the chosen tool below.
+"""The panel of tools: the tree with the allow list, and below it, in a section that folds, the form or the raw schema
+of the chosen tool.
 
 The tools of a record are shown read-only instead, by `RecordedTools`.
 """
@@ -7,10 +8,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from PySide6.QtCore import QPoint, QRect, QSize, Qt
+from PySide6.QtCore import QPoint, QRect, QSize, Qt, Signal
 from PySide6.QtGui import QAction, QCloseEvent
 from PySide6.QtWidgets import (
-    QHBoxLayout,
     QLineEdit,
     QListWidget,
     QListWidgetItem,
@@ -20,17 +20,19 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from glyphscope.base.shorten import shorten
 from glyphscope.registry import ToolRegistry
 from glyphscope_gui.project.registry_document import RegistryDocument, RegistryState
 from glyphscope_gui.shared.actions import pop_up
 from glyphscope_gui.shared.background import end_work
+from glyphscope_gui.shared.card import FoldingSection
 from glyphscope_gui.shared.code_edit import TAB_WORDS
 from glyphscope_gui.shared.file_drops import TakesFiles
 from glyphscope_gui.shared.icon_button import IconButton
 from glyphscope_gui.shared.json_editor import JsonEditor
-from glyphscope_gui.shared.labels import named, show_words, words_label
+from glyphscope_gui.shared.labels import link, named, show_words, words_label
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import FollowsSize, hbox, holder, splitter, stack, vbox
+from glyphscope_gui.shared.layouts import STRETCH, FollowsSize, hbox, holder, splitter, stack, vbox
 from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.shared.table_model import Index
 from glyphscope_gui.shared.text_edits import LineEdit
@@ -45,10 +47,10 @@ MIN_CHARACTERS = 33
 """The least width of the panel, in characters."""
 MAX_PROBLEMS, PROBLEMS_HEIGHT = 50, 120
 """The largest number of listed problems of a schema, and of their list's pixels, so that the text keeps its room."""
+MAX_TITLE = 40
+"""Characters of a name in the section's heading."""
 ROW_MARGINS = 36
 """Pixels on the left and right of the words in the list of problems, including the scroll bar."""
-_EDIT_ICONS = ("add", "add-below", "duplicate", "remove", "up", "down")
-"""The icons of the first group of actions."""
 
 
 class SchemaPanel(FollowsSize, QWidget):
@@ -171,8 +173,11 @@ class RecordedTools(QWidget):
 
 
 class ToolsDock(TakesFiles, QWidget):
-    """Edits the project's tools in the RegistryDocument, which alone it changes."""
+    """Edits the project's tools in the RegistryDocument, which alone it changes. `unenforcedRequested` asks for the
+    constraints that the mask does not enforce.
+    """
 
+    unenforcedRequested = Signal()
     endings = (".json",)
 
     def __init__(self, document: RegistryDocument, parent: QWidget | None = None) -> None:
@@ -191,16 +196,24 @@ class ToolsDock(TakesFiles, QWidget):
         self.tabs.tabBar().setAccessibleName(tr("Edit by form or as raw schema"))
         self.tabs.addTab(self.form, tr("Form"))
         self.tabs.addTab(self.schema, tr("Schema"))
+        self.section = FoldingSection("", self.tabs, beside=10)
+        named(self.section.button, "editTool", tip=tr("Edit the selected tool or argument (Enter)"))
+        self.about = words_label()
+        tip = tr("Show on the Grammar page which constraints are enforced")
+        self.unenforced_link = link(tr("show"), tip, spoken=tip, clicked=self.unenforcedRequested)
+        self.unenforced_link.hide()
+        self._unenforced = 0
         self._lay_out()
         self.setAcceptDrops(True)
         self.tree.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.tree.customContextMenuRequested.connect(self._show_menu)
         self.tree.itemSelected.connect(self._select)
-        self.tree.removeRequested.connect(self.actions_.remove.trigger)
+        self.tree.editRequested.connect(self.edit)
         self.actions_.selectRequested.connect(self.tree.select)
-        self.actions_.added.connect(self._focus_name)
+        self.actions_.added.connect(self.edit)
         for signal in (document.changed, document.textChanged, document.problemsChanged):
             signal.connect(self._refresh)
+        self.section.toggled.connect(self._share_room)
         self._add_shortcuts()
         self.tree.select_first()
         self._refresh()
@@ -215,12 +228,23 @@ class ToolsDock(TakesFiles, QWidget):
         """Set each constraint's enforcement, by tool and JSON Pointer into its parameters; {} hides the badges."""
         self.form.set_enforcement(mapping)
 
+    def show_unenforced(self, count: int) -> None:
+        """Show how many constraints the mask does not enforce; 0 also if none is used."""
+        self._unenforced = count
+        self._show_about()
+
+    def edit(self) -> None:
+        """Open the section in which the chosen tool or argument is edited, with the focus in its form."""
+        self.section.show_open(True)
+        self._focus_name()
+
     def show_argument(self, tool: str, argument: str | None = None) -> None:
         """Choose a tool or an argument, such as for a link elsewhere."""
         if self.recorded is not None and self.stack.currentWidget() is self.recorded:
             self.recorded.show_argument(tool, argument)
             return
         self.tree.select(Item(tool, argument))
+        self.section.show_open(True)
 
     def make_recorded(self) -> RecordedTools:
         """Make the view of a record's tools in advance, so that it does not delay a record's first tokens."""
@@ -267,37 +291,39 @@ class ToolsDock(TakesFiles, QWidget):
             tree.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _lay_out(self) -> None:
-        upper = holder(
-            vbox(self.filter_edit, (self.tree, 1), self._make_buttons(), margins=(10, 10, 10, 4), spacing=6),
-            self,
-        )
-        self.editor = splitter(Qt.Orientation.Vertical, (upper, self.tabs), (0, 1), of_cards=False)
+        about = hbox((self.about, 1), self.unenforced_link, self._more_button(), spacing=4)
+        above = (self.filter_edit, self.tree, about, STRETCH)
+        upper = holder(vbox(*above, margins=(10, 10, 10, 4), spacing=6), self)
+        self.editor = splitter(Qt.Orientation.Vertical, (upper, self.section), (0, 1), of_cards=False)
         self.stack = stack(self.editor)
         vbox(self.stack, parent=self)
+        self._share_room()
 
-    def _make_buttons(self) -> QHBoxLayout:
-        edits, *others = self._groups()
-        row = hbox(spacing=2)
-        for icon, action in zip(_EDIT_ICONS, edits, strict=True):
-            row.addWidget(IconButton(icon, action, self))
-        row.addStretch(1)
-        words, tip = tr("More about tools: import, export, allow all"), tr("Import, export, allow all")
+    def _share_room(self, _open: bool = True) -> None:
+        """Give the tree as much height as it needs, and an open section at least half."""
+        self.editor.handle(1).setEnabled(self.section.is_open)
+        room = self.height() - self.editor.handleWidth()
+        above = min(self.editor.widget(0).sizeHint().height(), room // 2)
+        self.editor.setSizes([above, room - above])
+
+    def _more_button(self) -> IconButton:
+        words, tip = tr("Edit, import and export tools"), tr("Add, edit, import and export tools")
         more = named(IconButton("more", None, self), "", words, tip=tip)
         menu = QMenu(more)
-        for group in others:
+        for group in self._groups():
             menu.addActions(group)
             menu.addSeparator()
         more.setMenu(menu)
         more.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-        row.addWidget(more)
-        return row
+        return more
 
     def _groups(self) -> tuple[list[QAction], ...]:
         acts = self.actions_
         return (
-            [acts.add_tool, acts.add_argument, acts.duplicate, acts.remove, acts.move_up, acts.move_down],
+            [acts.add_tool, acts.add_argument, acts.add_custom],
+            [acts.duplicate, acts.remove, acts.move_up, acts.move_down],
             [acts.allow_all, acts.forbid_all],
-            [acts.add_custom, acts.bundled, acts.import_file, acts.paste],
+            [acts.bundled, acts.import_file, acts.paste],
             [acts.export_file, acts.export_openai, acts.export_responses],
         )
 
@@ -306,7 +332,7 @@ class ToolsDock(TakesFiles, QWidget):
         whole window, wherever no text takes its keys.
         """
         acts = self.actions_
-        for action in (acts.duplicate, acts.move_up, acts.move_down):
+        for action in (acts.duplicate, acts.remove, acts.move_up, acts.move_down):
             action.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
             self.tree.addAction(action)
         for action in (acts.add_tool, acts.add_argument, acts.paste):
@@ -322,15 +348,30 @@ class ToolsDock(TakesFiles, QWidget):
         self.actions_.set_item(item)
         self.form.show_item(item)
         self.schema.show_tool(item.tool if item else "")
+        name = "" if item is None else item.tool if item.argument is None else item.argument
+        self.section.set_title(tr("Edit {name}", name=shorten(name, MAX_TITLE)))
+        self.section.button.setEnabled(item is not None)
+
+    def _show_about(self) -> None:
+        """Show the numbers of tools, of allowed ones, and of constraints that only the validator checks."""
+        registry = self._document.registry
+        words = [
+            tr("%n tool(s)", "", len(registry)) + ", " + tr("{count:,} allowed", count=len(registry.allowed))
+        ]
+        if self._unenforced:
+            words.append(tr("%n constraint(s) not enforced by the mask", "", self._unenforced))
+        self.about.setText(" · ".join(words))
+        self.unenforced_link.setVisible(bool(self._unenforced))
 
     def _focus_name(self) -> None:
-        """Focus the placeholder name of a new tool or argument, so that the user can type the real one."""
+        """Focus the name of a tool or argument, so that the user can type another one."""
         self.tabs.setCurrentWidget(self.form)
         self.form.focus_name()
 
     def _refresh(self, _change: object = None) -> None:
         """Update after an edit: the chosen row may have a new name, which the tree knows first."""
         self._select(self.tree.selected())
+        self._show_about()
         many = len(self._document.registry) >= FILTER_FROM
         self.filter_edit.setVisible(many or bool(self.filter_edit.text()))
         if self.filter_edit.text():

@@ -22,7 +22,7 @@ from PySide6.QtCore import (
     Signal,
 )
 from PySide6.QtGui import QFont, QKeyEvent, QMouseEvent
-from PySide6.QtWidgets import QAbstractItemView, QStyle, QStyleOptionViewItem, QWidget
+from PySide6.QtWidgets import QAbstractItemView, QSizePolicy, QStyle, QStyleOptionViewItem, QWidget
 
 from glyphscope.base.shorten import shorten
 from glyphscope.registry import Tool
@@ -328,22 +328,22 @@ _OTHER = {
     Qt.CheckState.Checked: Qt.CheckState.Unchecked,
     Qt.CheckState.Unchecked: Qt.CheckState.Checked,
 }
-MIN_ROWS, MAX_ROWS = 10, 14
+MIN_ROWS, MAX_ROWS = 4, 60
 """The minimum and maximum number of rows for which the tree requests room."""
 
 
 class ToolTree(PlainTree):
-    """`itemSelected` carries the chosen Item, or None.
+    """`itemSelected` carries the chosen Item, or None; `editRequested` asks to edit it.
 
     A chosen tool shows its arguments; a second click hides them.
     """
 
     itemSelected = Signal(object)
-    removeRequested = Signal()
+    editRequested = Signal()
 
     def __init__(self, model: RegistryTreeModel, parent: QWidget | None = None) -> None:
         keys = tr(
-            "Space allows or forbids a tool. Right and left show and hide its arguments. Delete removes."
+            "Space allows or forbids a tool. Right and left show and hide its arguments. Enter edits, Delete removes."
         )
         words = tr("Tools and their arguments")
         super().__init__(model, "toolTree", words, parent, description=keys, indent=INDENT)
@@ -353,6 +353,11 @@ class ToolTree(PlainTree):
         self.setRootIsDecorated(False)
         self.setExpandsOnDoubleClick(False)
         self.setMouseTracking(True)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Maximum)
+        for changed in (
+            self.expanded, self.collapsed, model.modelReset, model.rowsInserted, model.rowsRemoved
+        ):  # fmt: skip
+            changed.connect(lambda *_: self.updateGeometry())
         self.selectionModel().currentChanged.connect(self._current_changed)
         model.modelReset.connect(self.select_first)
 
@@ -362,7 +367,7 @@ class ToolTree(PlainTree):
         while index.isValid() and rows < MAX_ROWS:
             rows += 1
             index = self.indexBelow(index)
-        return QSize(200, max(rows, MIN_ROWS) * self.sizeHintForRow(0))
+        return QSize(200, max(rows, MIN_ROWS) * self.sizeHintForRow(0) + 2)
 
     def selected(self) -> Item | None:
         index = self.currentIndex()
@@ -403,6 +408,13 @@ class ToolTree(PlainTree):
         if again and place.x() > self.box(index).right() and event.button() == Qt.MouseButton.LeftButton:
             self.setExpanded(index, not self.isExpanded(index))
 
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        super().mouseDoubleClickEvent(event)
+        place = event.position().toPoint()
+        index = self.indexAt(place)
+        if index.isValid() and (index.parent().isValid() or place.x() > self.box(index).right()):
+            self.editRequested.emit()
+
     def box(self, index: QModelIndex) -> QRect:
         """The rectangle of a tool's check box."""
         option = QStyleOptionViewItem()
@@ -412,8 +424,8 @@ class ToolTree(PlainTree):
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         index = self.currentIndex()
-        if event.key() == Qt.Key.Key_Delete:
-            self.removeRequested.emit()
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and not event.modifiers():
+            self.editRequested.emit()
         elif event.key() == Qt.Key.Key_Space and (checked := index.data(_CHECK)) is not None:
             # The view would treat a space soon after another key as a search by name.
             self._tools.setData(index, _OTHER[Qt.CheckState(checked)], _CHECK)

@@ -1,0 +1,201 @@
+"""The charts of a run with their legends and words: its steps, the sizes of its call, and what early aborts saved.
+
+A chart is made when its view is complete or first shows something, as the charts' library loads slowly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from glyphscope_gui.playground.evidence_words import SAVED, STYLES, size_words
+from glyphscope_gui.runs.run_controller import Saving
+from glyphscope_gui.runs.stage_choice import ShownStage
+from glyphscope_gui.runs.worker.jobs import Measured
+from glyphscope_gui.shared.chart_roles import edge_role
+from glyphscope_gui.shared.labels import PlainLabel, show_words, words_label
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.layouts import (
+    STRETCH,
+    FilledWhenSeen,
+    Flow,
+    LateWidget,
+    ScrollArea,
+    hbox,
+    holder,
+    replace_content,
+    vbox,
+)
+from glyphscope_gui.shared.segmented import Segmented
+from glyphscope_gui.theme import FollowsLooks, theme
+from glyphscope_gui.theme.sizes import PAD
+
+if TYPE_CHECKING:
+    from glyphscope_gui.playground.charts import SavingsChart, SizeChart, StepChart
+
+_MEASURES = (
+    ("allowed", tr("Allowed"), tr("Tokens allowed by the constraint at each step, on a logarithmic scale")),
+    (
+        "feasible",
+        tr("Mass"),
+        tr("Feasible mass: the share of the raw probability that the allowed tokens have"),
+    ),
+    ("ms", tr("Time"), tr("Milliseconds per step: mask, sampling and decoding")),
+)
+
+
+def load_charts() -> None:
+    """Import the charts, in any thread: their library is the window's slowest to load."""
+    import_module("glyphscope_gui.playground.charts")
+
+
+class StepsView(FilledWhenSeen, ScrollArea):
+    """`tokenChosen` carries the index, in the shown stage, of a token selected in the chart."""
+
+    tokenChosen = Signal(object)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent=parent)
+        self._shown = ShownStage()
+        self._index: int | None = None
+        self.measure = Segmented(_MEASURES, small=True)
+        self.measure.setAccessibleName(tr("Values of the step chart"))
+        self.measure.chosen.connect(lambda measure: self.chart.set_measure(measure))  # noqa: PLW0108 - made then
+        self._place = LateWidget(self._make)
+        sampled, forced = (tr("sampled"), "chart-main"), (tr("forced by grammar"), "chart-forced")
+        keys = vbox(self.measure, 4, Key(*sampled), Key(*forced, width=4), STRETCH, spacing=6)
+        replace_content(self, holder(hbox((self._place, 1), keys, margins=(PAD, 6), spacing=PAD)))
+
+    @property
+    def chart(self) -> StepChart:
+        return self._place.widget
+
+    def show_stage(self, shown: ShownStage) -> None:
+        """Show what is new in the stage, or all of another one."""
+        self._shown = shown
+        self.fill()
+
+    def select(self, index: int | None) -> None:
+        """Mark a token; None for none."""
+        self._index = index
+        if self._place.is_made:
+            self.chart.select(index)
+
+    def _fill(self) -> None:
+        if self._shown.stage.tokens or self._place.is_made:
+            self.chart.show_tokens(self._shown.stage.tokens, over=self._shown.over)
+            self.chart.select(self._index)
+
+    def _make(self) -> StepChart:
+        from glyphscope_gui.playground.charts import StepChart
+
+        chart = StepChart(self)
+        chart.tokenChosen.connect(self.tokenChosen)
+        return chart
+
+
+class SizesView(FilledWhenSeen, ScrollArea):
+    """The sizes of a run's calls, or of its answer, in GLYPH and JSON."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent=parent)
+        self._measured: Measured | None = None
+        self.title = PlainLabel(role="title")
+        self.note = words_label()
+        self._place = LateWidget(self._make)
+        self._legend = legend(STYLES.values())
+        column = vbox(self.title, self._legend, self.note, STRETCH, spacing=8)
+        replace_content(self, holder(hbox((self._place, 3), (column, 2), margins=(PAD, 6), spacing=PAD)))
+        self.show_sizes(None)
+
+    @property
+    def chart(self) -> SizeChart:
+        return self._place.widget
+
+    def show_sizes(self, measured: Measured | None, reasoned: int = 0) -> None:
+        """Show the sizes of a run; `reasoned` tokens of reasoning were written with them. None: not measured."""
+        self._measured = measured
+        self._legend.setVisible(measured is not None)
+        self._place.setVisible(measured is not None)
+        if measured is None:
+            self.title.hide()
+            self.note.setText(tr("Available when a run has finished with a call or a value."))
+            return
+        show_words(
+            self.title,
+            tr("Size of this call")
+            if measured.calls == 1
+            else tr("Size of these calls")
+            if measured.calls
+            else tr("Size of this answer"),
+        )
+        apart = " " + tr("Not counted: %n token(s) of reasoning.", "", reasoned) if reasoned else ""
+        self.note.setText(size_words(measured.sizes, measured.instructions) + apart)
+        self.fill()
+
+    def _fill(self) -> None:
+        if self._measured is not None:
+            self.chart.show_sizes(self._measured.sizes)
+
+    def _make(self) -> SizeChart:
+        from glyphscope_gui.playground.charts import SizeChart
+
+        return SizeChart(self)
+
+
+class SavingsView(FilledWhenSeen, QWidget):
+    """The tokens that early aborts saved in each continued run."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._savings: list[Saving] = []
+        self._place = LateWidget(self._make)
+        note = words_label(tr("Tokens decoded without and with early abort, measured by continuing each run."))
+        vbox(legend(SAVED), self._place, note, parent=self, spacing=8)
+
+    @property
+    def chart(self) -> SavingsChart:
+        return self._place.widget
+
+    def add(self, saving: Saving) -> None:
+        self._savings.append(saving)
+        self.fill()
+
+    def _fill(self) -> None:
+        self.chart.show_savings(self._savings)
+
+    def _make(self) -> SavingsChart:
+        from glyphscope_gui.playground.charts import SavingsChart
+
+        return SavingsChart(self)
+
+
+def legend(entries: Iterable[tuple[str, str]]) -> QWidget:
+    """The legend of a chart's bars: texts with their colour roles."""
+    box = Flow()
+    for words, role in entries:
+        box.add(Key(words, role))
+    return box
+
+
+class Key(FollowsLooks, QWidget):
+    """A bar in a role's colour, and its name."""
+
+    def __init__(self, words: str, role: str, *, width: int = 9) -> None:
+        super().__init__()
+        self._role = role
+        self._width = width
+        self._square = PlainLabel()
+        label = PlainLabel(words, role="hint")
+        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+        hbox(self._square, label, parent=self, spacing=5)
+        self._restyle()
+
+    def _restyle(self) -> None:
+        self._square.setFixedSize(self._width, 9)
+        fill, edge = theme().roles[self._role], theme().roles[edge_role(self._role)]
+        self._square.setStyleSheet(f"background: {fill}; border: 1px solid {edge}; border-radius: 2px;")
