@@ -94,6 +94,9 @@ class Panels(Protocol):
     def show_enforcement(self, badges: EnforcementMap) -> None:
         """Show beside each argument how its constraints are enforced."""
 
+    def show_unenforced(self, count: int) -> None:
+        """Show how many constraints of the tools only the validator checks."""
+
 
 class Status(Protocol):
     """The status line."""

@@ -145,12 +145,80 @@ def test_both_sides_are_there_again_once_the_window_has_room_for_them(open_windo
     assert window.tabifiedDockWidgets(window.right)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [(1440, 900), (1024, 700)])
+def test_a_side_folds_by_its_key_and_stays_folded_with_its_width_until_the_next_start(
+    open_window, qtbot, size
+):
+    first = open_window(scripted, size=size)
+    page, right = first.page(PageId.PLAYGROUND).view, first.right.toggleViewAction()
+    docks = first.panels.docks
+    first.resizeDocks([docks[PanelId.TOOLS]], [330], Qt.Orientation.Horizontal)
+    first.panels.reveal(PanelId.PROMPT)
+    QApplication.processEvents()
+    wide, keys = page.width(), [action.shortcut().toString() for action in (first.left_action, right)]
+    assert len(set(keys)) == 2 and all(keys)
+    first.left_action.trigger()
+    right.trigger()
+    assert (
+        all(dock.isHidden() for dock in (*docks.values(), first.right)) and not first.left_action.isChecked()
+    )
+    qtbot.waitUntil(lambda: page.width() > wide + 500)
+    first.shut_down()
+    second = open_window(scripted, size=None)
+    docks = second.panels.docks
+    assert all(dock.isHidden() for dock in (*docks.values(), second.right))
+    second.left_action.trigger()
+    assert not any(dock.isHidden() for dock in docks.values()) and second.left_action.isChecked()
+    qtbot.waitUntil(lambda: abs(docks[PanelId.TOOLS].width() - 330) < 10)
+    second.left_action.trigger()
+    second.panels.reveal(PanelId.HISTORY)
+    assert second.left_action.isChecked()
+
+
+@pytest.mark.slow
+def test_the_tab_below_the_transcript_and_the_open_sections_are_those_of_the_last_start(open_window, qtbot):
+    first = open_window(scripted)
+    page = first.page(PageId.PLAYGROUND)
+    with qtbot.waitSignal(first.runs.ended):
+        first.runs.replay(bundled_run(RECORD), 0)
+    assert page.view.tabs.currentWidget() is page.view.fields
+    assert [name for name, section in page.evidence.sections.items() if section.is_open] == ["branch"]
+    assert not page.evidence.influence_place.is_made, "what is folded costs nothing"
+    page.view.tabs.setCurrentWidget(page.view.steps)
+    page.evidence.sections["influence"].button.click()
+    first.panels.tools.section.button.click()
+    with qtbot.waitSignal(first.runs.ended):
+        first.runs.show_record(bundled_run("search-relaxed.jsonl"))
+    qtbot.waitUntil(lambda: page.view.tabs.currentWidget() is page.view.branches)
+    first.shut_down()
+    second = open_window(scripted)
+    page = second.page(PageId.PLAYGROUND)
+    assert page.view.tabs.currentWidget() is page.view.steps, "the branches come to the front by themselves"
+    assert page.evidence.sections["influence"].is_open and second.panels.tools.section.is_open
+
+
+def test_the_state_of_the_model_is_whole_in_the_status_line_beside_a_long_note(window, qtbot):
+    window.resize(1024, 700)
+    window.status.set_state("ready", "Model process ready · the next run has 2 problems")
+    window.status.set_note("A note of many words " * 20)
+    message = window.status.message
+    qtbot.waitUntil(lambda: message.width() >= message.fontMetrics().horizontalAdvance(message.text()))
+    assert window.width() == 1024
+    window.status.set_note("")
+
+
 def test_a_number_at_the_end_of_an_elided_line_is_whole_or_left_out(qtbot):
     label = ElidedLabel(mode=Qt.TextElideMode.ElideRight)
     qtbot.addWidget(label)
     label.setText("464 tokens     tools 1,219, examples 121, prompt 7")
     shown = {label.elided(width) for width in range(20, label.sizeHint().width() + 20)}
-    assert label.text() in shown and "464 tokens     tools …" in shown
+    wide = {text for text in shown if text.startswith("464 tokens ")} - {label.text()}
+    assert wide == {
+        "464 tokens …",
+        "464 tokens     tools 1,219 …",
+        "464 tokens     tools 1,219, examples 121 …",
+    }
     assert all(len(text.rstrip("…").strip()) >= 4 for text in shown if text), "less says nothing"
     numbers = {number for text in shown for number in re.findall(r"[\d,]*\d", text)}
     assert numbers == {"464", "1,219", "121", "7"}

@@ -68,6 +68,9 @@ class FakePanels(QObject):
     def reveal_messages(self) -> None:
         self.revealed.append("messages")
 
+    def show_unenforced(self, count: int) -> None:
+        self.unenforced = count
+
     def show_enforcement(self, badges: Any) -> None:
         self.badges = dict(badges)
 

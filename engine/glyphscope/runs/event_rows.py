@@ -199,6 +199,10 @@ def _execution(event: ToolStarted | ToolProgressed | ToolResult, tr: Translate) 
             return EventRow(title, _result_words(event, tr), mark, notes, of, bytes=event.bytes, ms=event.ms)
 
 
+_MOST_COMPARED = 100_000
+"""Characters of a message that is compared with the result's structured content."""
+
+
 def json_text(value: Any) -> str:
     """A value as JSON on one line."""
     try:
@@ -267,7 +271,7 @@ def _result_notes(event: ToolResult, tr: Translate) -> Iterator[Note]:
         yield Note("problem", tr("Output schema violated: {problem}", problem=problem), brief=True)
     for piece in event.content:
         yield from _content(piece, event.tool, tr)
-    if event.structured is not None:
+    if event.structured is not None and not _is_sent(event):
         title = tr("Structured content")
         yield Note("heading", title)
         yield Note("json", value=event.structured, title=title, tool=event.tool)
@@ -280,6 +284,15 @@ def _result_notes(event: ToolResult, tr: Translate) -> Iterator[Note]:
         yield Note(
             "words", tr("The server asked you: the run waited {time}; no limit counts this.", time=waited)
         )
+
+
+def _is_sent(event: ToolResult) -> bool:
+    """Whether the message to the model is the structured content, or has it as a member."""
+    try:
+        sent = json.loads(event.sent) if len(event.sent) <= _MOST_COMPARED else None
+    except (ValueError, RecursionError):
+        return False
+    return event.structured in (sent, *(sent.values() if isinstance(sent, dict) else ()))
 
 
 def _content(piece: ToolContent, tool: str, tr: Translate) -> Iterator[Note]:

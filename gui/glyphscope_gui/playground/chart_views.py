@@ -154,7 +154,9 @@ class SavingsView(FilledWhenSeen, QWidget):
         super().__init__(parent)
         self._savings: list[Saving] = []
         self._place = LateWidget(self._make)
-        note = words_label(tr("Tokens decoded without and with early abort, measured by continuing each run."))
+        note = words_label(
+            tr("Tokens decoded without and with early abort, measured by continuing each run.")
+        )
         vbox(legend(SAVED), self._place, note, parent=self, spacing=8)
 
     @property

@@ -33,14 +33,7 @@ from glyphscope_gui.shared.labels import (
     words_label,
 )
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import (
-    STRETCH,
-    LateWidget,
-    ScrollArea,
-    grid_layout,
-    hbox,
-    vbox,
-)
+from glyphscope_gui.shared.layouts import STRETCH, LateWidget, ScrollArea, grid_layout, hbox, vbox
 from glyphscope_gui.theme.sizes import PAD
 
 FEW = 6

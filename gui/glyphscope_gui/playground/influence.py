@@ -351,12 +351,14 @@ class InfluencePresenter(QObject):
         """Show in these views what can be explained of the run."""
         choices: list[WrittenChoice] = []
         words = tr("Available when the run has finished.")
-        if self._run is not None and any(views):
-            words = tr("Each part of the prompt is left out in turn, and what was written is scored again.")
-            if self._run.begun.request.strategy == "loop":
-                words = tr("Of a loop, the first turn and its prompt are explained.") + " " + words
+        if self._run is not None and any(view is not None for view in views):
             try:
                 choices = written_choices(self._run, _MOST)
+                words = tr(
+                    "Each part of the prompt is left out in turn, and what was written is scored again."
+                )
+                if self._run.begun.request.strategy == "loop":
+                    words = tr("Of a loop, the first turn and its prompt are explained.") + " " + words
             except GlyphscopeError as error:
                 words = " ".join(filter(None, (error.words, error.hint)))
         for view in views:

@@ -352,7 +352,7 @@ class SamplingEffect:
     def words(self, filter: str) -> str:
         """The words beside a filter's field, or with an empty name beside the most tokens; empty without an effect."""
         if not filter:
-            return tr("{count} used", count=count(self.longest)) if self.longest else ""
+            return tr("{count} in the run shown", count=count(self.longest)) if self.longest else ""
         if filter not in self.left:
             return ""
         left = count(self.left[filter])

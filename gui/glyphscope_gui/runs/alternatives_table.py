@@ -1,7 +1,11 @@
-"""The alternatives of the chosen token: bars of raw probability, crossed out if the grammar masked it."""
+"""The alternatives of the chosen token: bars of raw probability, and the reason of a masked one.
+
+A reason of several tokens is written once: a number leads from the others to it.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from itertools import chain, repeat
 from typing import Any, NamedTuple
@@ -33,9 +37,11 @@ from glyphscope_gui.shared.table_model import Index, TableModel
 from glyphscope_gui.theme import mono_font, theme, ui_font
 
 ALTERNATIVE_ROLE, REASON_ROLE, CHOSEN_ROLE, REFUSED_ROLE = (Qt.ItemDataRole.UserRole + n for n in range(4))
+NUMBER_ROLE = Qt.ItemDataRole.UserRole + 20
 """The Alternative; why no valid call can follow; whether it was sampled; the reason of a masked one otherwise, if it
-differs from the reason shown for all masked ones.
+differs from the reason shown for all masked ones; the number of a reason that several have, each shown only once.
 """
+_MARKS = "¹²³⁴⁵⁶⁷⁸⁹"
 TEXT, BAR, RAW, FINAL = range(4)
 MAX_TEXT = 4000
 """Characters of text before a token above which its alternatives are not explained."""
@@ -65,7 +71,7 @@ class AlternativesModel(TableModel[AlternativeRow]):
 
     titles = (tr("token"), "", tr("raw"), tr("final"))
     tips = (
-        tr("The token; crossed out if it was masked"),
+        tr("The token, with a ✕ if it was masked"),
         tr("Raw probability as a bar"),
         tr("The model’s own probability, before mask and sampling parameters"),
         tr(
@@ -79,13 +85,17 @@ class AlternativesModel(TableModel[AlternativeRow]):
         super().__init__(parent)
         self._background = Background(self)
         self._refusal_of_all = ""
+        self._said: dict[str, tuple[AlternativeRow, str]] = {}
+        """For each reason, the first row that has it, and its number if others have it too."""
         self._chosen: int | bytes = -1
         self._special: frozenset[int] = frozenset()
 
     def show(self, alternatives: Sequence[Alternative], why: Sequence[str], chosen: int | bytes) -> None:
         """Show the alternatives; `chosen` is the id of the chosen token, or its bytes if it has no id."""
         self._chosen = chosen
-        self.show_rows([AlternativeRow(*each) for each in zip(alternatives, why, strict=True)])
+        rows = [AlternativeRow(*each) for each in zip(alternatives, why, strict=True)]
+        self._number(rows)
+        self.show_rows(rows)
 
     def show_token(
         self,
@@ -134,7 +144,19 @@ class AlternativesModel(TableModel[AlternativeRow]):
             for row, text in zip(self._rows, chain(words, repeat("")))
         ]
         self._refusal_of_all = of_all
+        self._number(self._rows)
         self._changed()
+
+    def _number(self, rows: Sequence[AlternativeRow]) -> None:
+        """Number the reasons that several rows have."""
+        counts = Counter(filter(None, map(self._reason, rows)))
+        marks = dict(zip((words for words, count in counts.items() if count > 1), _MARKS))
+        first = {self._reason(row): row for row in reversed(rows)}
+        self._said = {words: (first[words], marks.get(words, "")) for words in counts}
+
+    def _reason(self, row: AlternativeRow) -> str:
+        """The reason that is shown below the row; "" for none, or the one that is shown for all."""
+        return row.reason or ("" if row.refusal == self._refusal_of_all else row.refusal)
 
     def set_special(self, special: frozenset[int]) -> None:
         """Set the ids of special tokens, which differ from the text of their names."""
@@ -175,14 +197,18 @@ class AlternativesModel(TableModel[AlternativeRow]):
         one = row.alternative
         if role == ALTERNATIVE_ROLE:
             return one
-        if role == REASON_ROLE:
-            return row.reason
-        if role == REFUSED_ROLE:  # the hint contains all columns
-            return "" if row.reason or row.refusal == self._refusal_of_all else row.refusal
+        first, mark = self._said.get(self._reason(row), (row, ""))
+        if role == NUMBER_ROLE:
+            return mark
+        if role in (REASON_ROLE, REFUSED_ROLE):  # the hint contains all of them
+            words = self._reason(row) if first is row and (role == REASON_ROLE) is bool(row.reason) else ""
+            return words and f"{mark} {words}".lstrip()
         return self._chosen in (one.id, one.data) if role == CHOSEN_ROLE else None
 
 
 _BAR_HEIGHT = 11
+MASKED = "✕ "
+"""The sign of a masked token, as colour alone is not enough."""
 
 
 class AlternativeDelegate(QStyledItemDelegate):
@@ -197,7 +223,8 @@ class AlternativeDelegate(QStyledItemDelegate):
         alternative = index.data(ALTERNATIVE_ROLE)
         why = index.data(REASON_ROLE)
         if index.column() == BAR:
-            self._paint_bar(painter, line, alternative, bool(why))
+            impossible = bool(why or index.data(NUMBER_ROLE))
+            self._paint_bar(painter, line, alternative, impossible)
         else:
             self._paint_text(painter, line.adjusted(2, 0, -2, 0), index)
         if why:
@@ -219,12 +246,16 @@ class AlternativeDelegate(QStyledItemDelegate):
 
     def _paint_text(self, painter: QPainter, line: QRectF, index: Index) -> None:
         alternative = index.data(ALTERNATIVE_ROLE)
-        role = "text-faint" if is_masked(alternative) or alternative.removed else ""
+        role = "text-muted" if is_masked(alternative) else "text-faint" if alternative.removed else ""
         if index.column() == TEXT:
             font = mono_font(-0.5)
             font.setBold(bool(index.data(CHOSEN_ROLE)))
-            font.setStrikeOut(is_masked(alternative))
-            paint_words(painter, line, index.data(), font, role or "text")
+            mark = index.data(NUMBER_ROLE)
+            if mark:
+                paint_words(painter, line, mark, ui_font(-1), "text-muted", Qt.AlignmentFlag.AlignRight)
+                line = line.adjusted(0, 0, -QFontMetrics(ui_font(-1)).horizontalAdvance(mark) - 2, 0)
+            sign = MASKED if is_masked(alternative) else ""
+            paint_words(painter, line, sign + index.data(), font, role or "text")
         else:
             side = Qt.AlignmentFlag.AlignRight
             paint_words(painter, line, index.data(), mono_font(-1), role or "text-muted", side)
@@ -274,7 +305,9 @@ class AlternativesTable(WholeTable):
     def fit_again(self) -> None:
         super().fit_again()
         figures = QFontMetrics(mono_font(-1)).horizontalAdvance("100.0%") + 8
-        self.setColumnWidth(TEXT, QFontMetrics(mono_font(-0.5)).horizontalAdvance("·max_results"[:9]) + 8)
+        self.setColumnWidth(
+            TEXT, QFontMetrics(mono_font(-0.5)).horizontalAdvance(f"{MASKED}·max_results"[:12]) + 8
+        )
         self.setColumnWidth(RAW, figures)
         self.setColumnWidth(FINAL, figures)
         self._fit_heights()

@@ -316,6 +316,8 @@ class FieldTable(PlainTable):
             status = [row.status for row in self._fields.rows]
             if "impossible" in status:
                 self.scrollTo(self.model().index(status.index("impossible"), FIELD))
+        words = tr("The answer has no call or value, so it has no fields; the transcript shows its text.")
+        self.show_nothing("" if complete is None or not complete.tokens else words)
         self._complete = complete
 
     def sizeHint(self) -> QSize:

@@ -38,7 +38,6 @@ from glyphscope_gui.shared.layouts import FollowsSize, LeavesWheel
 from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.theme import FollowsLooks, theme, ui_font
 
-
 _LEAST = 0.6
 """The share of its height that a chart which fills its place has at least."""
 

@@ -21,6 +21,8 @@ from glyphscope_gui.shared.plain_text import MAX_LABEL, cut_at, plain_tip
 OnClick: TypeAlias = Callable[..., object] | SignalInstance | None
 Named = TypeVar("Named", bound=QObject)
 _CUT_NUMBER = re.compile(r"[\d.,]+…$")
+_CUT_PART = re.compile(r"(?: {2,}| · |, )[^·,]{0,14}…$")
+"""The beginning of a part of a list, too short to say which one it is."""
 MIN_LEFT = 4
 """Characters of a text that is cut at its end; fewer say nothing, and only the hint has the text."""
 
@@ -122,7 +124,7 @@ class ElidedLabel(PlainLabel):
         shown = self.fontMetrics().elidedText(self.text(), self._mode, width)
         if shown == self.text():
             return shown
-        shown = _CUT_NUMBER.sub("…", shown)
+        shown = _CUT_PART.sub(" …", _CUT_NUMBER.sub("…", shown))
         at_end = self._mode is Qt.TextElideMode.ElideRight
         return "" if at_end and len(shown.rstrip("…").strip()) < MIN_LEFT else shown
 
@@ -228,7 +230,8 @@ class ElidedLink(FollowsSize, QPushButton):
     def _fit(self) -> None:
         letters = self.fontMetrics()
         room = max(self.width() - self._around + 2 - letters.horizontalAdvance(self._tail), 0)
-        self.setText(letters.elidedText(self.words, Qt.TextElideMode.ElideRight, room) + self._tail)
+        shown = letters.elidedText(self.words, Qt.TextElideMode.ElideRight, room)
+        self.setText((shown if shown == self.words else _CUT_PART.sub(" …", shown)) + self._tail)
 
 
 class LessonLabel(QLabel):

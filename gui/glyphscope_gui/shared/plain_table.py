@@ -6,12 +6,13 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from PySide6.QtCore import QAbstractItemModel, QEvent, QModelIndex, QPoint, QSize, Qt, Signal
-from PySide6.QtGui import QFontMetrics, QKeyEvent, QResizeEvent
+from PySide6.QtGui import QFontMetrics, QKeyEvent, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QListView, QTableView, QTreeView, QWidget
 
 from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.table_model import MAX_TITLE, PILL_ROLE
 from glyphscope_gui.shared.verdict import pill_font
+from glyphscope_gui.theme import theme
 from glyphscope_gui.theme.sizes import ROW
 
 MIN_NAME = 16
@@ -61,6 +62,7 @@ class PlainTable(QTableView):
         ):  # fmt: skip
             rows_changed.connect(self._widest.clear)
         self.horizontalScrollBar().rangeChanged.connect(self._show_scrolls)
+        self._nothing = ""
         self.setShowGrid(False)
         self.setWordWrap(False)
         self.setFrameShape(QTableView.Shape.NoFrame)
@@ -82,6 +84,21 @@ class PlainTable(QTableView):
         head.setSectionResizeMode(_Mode.Interactive)
         head.setSectionResizeMode(stretch, _Mode.Stretch)
         self.fit_rows()
+
+    def show_nothing(self, words: str) -> None:
+        """Set the words in place of rows, while there are none."""
+        if words != self._nothing:
+            self._nothing = words
+            self.setAccessibleDescription(words)
+            self.viewport().update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        super().paintEvent(event)
+        if self._nothing and not self.model().rowCount():
+            painter = QPainter(self.viewport())
+            painter.setPen(theme().color("text-muted"))
+            box = self.viewport().rect().adjusted(CELL // 2, 8, -CELL // 2, -8)
+            painter.drawText(box, int(Qt.TextFlag.TextWordWrap), self._nothing)
 
     def fit_rows(self, extra: int = ROW, least: int = 0) -> None:
         """Make rows as high as their text and a margin; at least `least` rows stay visible."""

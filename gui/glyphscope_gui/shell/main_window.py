@@ -288,6 +288,7 @@ class MainWindow(FollowsSize, QMainWindow):
         self.idle_model.ended.connect(lambda read: self.prompts.watch.note(read.prompt))
         self.help = HelpPresenter(context, self._bar)
         self.models.welcomed.connect(self.help.show_tour)
+        panels.tools.unenforcedRequested.connect(self.header.lackingRequested)
         self.history = HistoryPresenter(context, panels.history)
         self.settings.historyCleared.connect(panels.history.refresh)
         self.files = OpenFiles(context, panels.history, self.dialogs, self.start)
@@ -299,6 +300,7 @@ class MainWindow(FollowsSize, QMainWindow):
             self.setGeometry(first_geometry(self.screen().availableGeometry()))
         if not settings.state or not self.restoreState(_bytes(settings.state)):
             self.fit_sides()
+        self.panels.report_shown()
         self._is_narrow = self.width() < NARROW  # stored widths are for this size
         self._begun = self.size()
         """The initial size: a window that the user resized is not fitted to the screen."""

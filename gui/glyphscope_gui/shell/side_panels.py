@@ -19,8 +19,8 @@ from glyphscope_gui.tools.tree import Item
 
 
 class SidePanels(QObject):
-    """Makes the docks; `argumentSelected` carries the names of a tool and of an argument, or None, `shownChanged` whether
-    any of the docks is shown.
+    """Makes the docks; `argumentSelected` carries the names of a tool and of an argument, or None, `shownChanged`
+    whether any of the docks is shown.
     """
 
     argumentSelected = Signal(str, object)
@@ -40,7 +40,7 @@ class SidePanels(QObject):
         ):
             widget.setObjectName(panel.name.lower())
             self.docks[panel] = DockFrame(panel.value, title, widget, window)
-            self.docks[panel].toggleViewAction().toggled.connect(lambda _on: self._show_shown())
+            self.docks[panel].toggleViewAction().toggled.connect(lambda _on: self.report_shown())
         self._folded: list[DockFrame] = []
         """The docks that were hidden together, the one in front last."""
         self.tools.tree.itemSelected.connect(self._tool_selected)
@@ -58,7 +58,8 @@ class SidePanels(QObject):
         for dock in open_ones:
             dock.hide()
 
-    def _show_shown(self) -> None:
+    def report_shown(self) -> None:
+        """Emit `shownChanged`, also after the arrangement of the docks was restored."""
         self.shownChanged.emit(not all(dock.isHidden() for dock in self.docks.values()))
 
     def reveal(self, panel: PanelId) -> None:
@@ -87,6 +88,9 @@ class SidePanels(QObject):
 
     def show_enforcement(self, badges: EnforcementMap) -> None:
         self.tools.set_enforcement(badges)
+
+    def show_unenforced(self, count: int) -> None:
+        self.tools.show_unenforced(count)
 
     def _tool_selected(self, item: Item | None) -> None:
         if item is not None:

@@ -59,10 +59,10 @@ class StatusLine(QFrame):
         self.dot = Dot(self)
         self.message = PlainLabel(self, objectName="statusMessage", accessibleName=tr("Status"))
         self.figures = named(ElidedLabel(self, Qt.TextElideMode.ElideRight), "", tr("Statistics of the run"))
-        self.note = PlainLabel(self)
+        self.note = ElidedLabel(self, Qt.TextElideMode.ElideRight)
+        self.note.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
         for label in (self.message, self.figures, self.note):
             label.setProperty("role", "muted")
-            label.setMinimumWidth(0)
         parts = (self.dot, self.message, 14, (self.figures, 1), self.note)
         hbox(*parts, parent=self, margins=(PAD, 4, PAD, 5), spacing=7)
 

@@ -201,6 +201,7 @@ class WindowPresenter(QObject):
         constraint = request.request.constraint
         is_record = self._context.record.started is not None
         self._header.show_lacking(0 if is_record else len(found), unenforced_words(found, constraint))
+        self._context.panels.show_unenforced(len(found))
         names = {tool.name for tool in request.registry}
         new, self._known = names - self._known, names
         imported = tuple(each for each in found if each.tool in new)

@@ -10,15 +10,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QPoint, QRect, QSize, Qt, Signal
 from PySide6.QtGui import QAction, QCloseEvent
-from PySide6.QtWidgets import (
-    QLineEdit,
-    QListWidget,
-    QListWidgetItem,
-    QMenu,
-    QTabWidget,
-    QToolButton,
-    QWidget,
-)
+from PySide6.QtWidgets import QLineEdit, QListWidget, QListWidgetItem, QMenu, QTabWidget, QToolButton, QWidget
 
 from glyphscope.base.shorten import shorten
 from glyphscope.registry import ToolRegistry
@@ -165,7 +157,7 @@ class RecordedTools(QWidget):
         self.schema.show_text("" if tool is None else self._document.schema_text(tool.name))
 
     def _lay_out(self) -> None:
-        upper = holder(vbox(self.mark, (self.tree, 1), margins=(10, 10, 10, 4), spacing=6), self)
+        upper = holder(vbox(self.mark, self.tree, STRETCH, margins=(10, 10, 10, 4), spacing=6), self)
         lower = holder(vbox(self.about, (self.schema, 1), margins=(10, 4, 10, 10), spacing=6), self)
         parts = splitter(Qt.Orientation.Vertical, (upper, lower), (0, 1), of_cards=False)
         parts.setSizes([320, 480])
@@ -293,8 +285,8 @@ class ToolsDock(TakesFiles, QWidget):
     def _lay_out(self) -> None:
         about = hbox((self.about, 1), self.unenforced_link, self._more_button(), spacing=4)
         above = (self.filter_edit, self.tree, about, STRETCH)
-        upper = holder(vbox(*above, margins=(10, 10, 10, 4), spacing=6), self)
-        self.editor = splitter(Qt.Orientation.Vertical, (upper, self.section), (0, 1), of_cards=False)
+        self._upper = holder(vbox(*above, margins=(10, 10, 10, 4), spacing=6), self)
+        self.editor = splitter(Qt.Orientation.Vertical, (self._upper, self.section), (0, 1), of_cards=False)
         self.stack = stack(self.editor)
         vbox(self.stack, parent=self)
         self._share_room()
@@ -303,7 +295,7 @@ class ToolsDock(TakesFiles, QWidget):
         """Give the tree as much height as it needs, and an open section at least half."""
         self.editor.handle(1).setEnabled(self.section.is_open)
         room = self.height() - self.editor.handleWidth()
-        above = min(self.editor.widget(0).sizeHint().height(), room // 2)
+        above = min(self._upper.sizeHint().height(), room // 2)
         self.editor.setSizes([above, room - above])
 
     def _more_button(self) -> IconButton:

@@ -203,7 +203,7 @@ class BranchBar(QWidget):
             lambda: self.unconstrainedRequested.emit(self.field.edit.text())
         )
         self.actions_ = self._make_actions()
-        self.links = Flow(self, gap=14)
+        self.links = Flow(self, gap=10)
         self.link_buttons = [self._link(name) for name in self.actions_]
         for button in self.link_buttons:
             self.links.add(button)
@@ -348,13 +348,13 @@ class BranchBar(QWidget):
                 tr("&Type instead…"), "T", tr("Type text to replace this token"), self.open_field
             ),
             "delete": self._action(
-                tr("&Delete from here and continue"),
+                tr("&Cut here and continue"),
                 "Del",
                 tr("Delete this token and everything after it, and let the model continue"),
                 self.deleteRequested.emit,
             ),
             "keep": self._action(
-                tr("&Keep it and continue"),
+                tr("Continue &from here"),
                 "",
                 tr("Keep this token, delete everything after it, and let the model continue"),
                 self.keepRequested.emit,
@@ -371,7 +371,9 @@ class BranchBar(QWidget):
 
     def _link(self, name: str) -> QPushButton:
         action = self.actions_[name]
-        button = link(action.text().replace("&", ""), action.toolTip(), self, clicked=action.trigger)
+        whole = action.text().replace("&", "")
+        words = tr("Cut here") if name == "delete" else whole
+        button = link(words, action.toolTip(), self, spoken=whole, clicked=action.trigger)
         button.setObjectName(f"branch{name.capitalize()}Link")
         action.changed.connect(lambda: button.setEnabled(action.isEnabled()))
         return button
