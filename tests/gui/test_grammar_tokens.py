@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
+from PySide6.QtCore import Qt
 
 from glyphscope.base import resources
 from glyphscope.events import Alternative, Answer, Relaxed, RepairSettings, RunRequest, Token, TokenStep
@@ -16,7 +17,13 @@ from glyphscope.store import parse_record
 from glyphscope_gui.context import RulePlace
 from glyphscope_gui.grammar.page import MEAN, NOT_MEASURED, RuleCosts
 from glyphscope_gui.runs import bundled_run
-from glyphscope_gui.runs.alternatives_table import AlternativesModel
+from glyphscope_gui.runs.alternatives_table import (
+    NUMBER_ROLE,
+    REASON_ROLE,
+    REFUSED_ROLE,
+    TEXT,
+    AlternativesModel,
+)
 from glyphscope_gui.runs.token_rules import LEFT, UNRELATED, RuleCost, RuleReader
 from glyphscope_gui.runs.token_table import LEAST, MIN_TOKEN, RULE, TOKEN, TokenTable, TokenTableModel
 from glyphscope_gui.shared import MIN_NAME, PageId
@@ -166,6 +173,22 @@ def test_the_window_shows_the_reasons_that_pages_show(name):
         model.set_refused(found.reasons, found.place)
         shown = tuple(row.reason or row.refusal for row in model.rows)
         assert shown == (page[token.step.index].texts if token.step.index in page else ("",) * len(rows))
+
+
+def test_a_reason_of_several_alternatives_is_shown_once_with_a_number_that_leads_to_it():
+    model = AlternativesModel()
+    rows = tuple(Alternative(n, b"x", "x", 0.1, 0.0, False) for n in range(5))
+    model.show(rows, ["too large", "given", "too large", "", ""], 9)
+    model.set_refused(("", "", "", "in another order", "expects a name"), "expects a name")
+    roles = (NUMBER_ROLE, REASON_ROLE, REFUSED_ROLE)
+    assert [[model.index(row, TEXT).data(role) for role in roles] for row in range(5)] == [
+        ["¹", "¹ too large", ""],
+        ["", "given", ""],
+        ["¹", "", ""],
+        ["", "", "in another order"],
+        ["", "", ""],
+    ]
+    assert "too large" in model.index(2, TEXT).data(Qt.ItemDataRole.ToolTipRole)
 
 
 def test_a_masked_token_is_explained_by_the_constraint_whose_relaxation_allows_it():

@@ -37,14 +37,7 @@ from glyphscope.runs import run_state
 from glyphscope.runs.strategies import compose, router_preset, run
 from glyphscope_gui.run_settings import approvals_text, lists_text, read_approvals, read_lists
 from glyphscope_gui.runs import ShownStage, StreamView
-from glyphscope_gui.runs.alternatives_table import (
-    FINAL,
-    NUMBER_ROLE,
-    REASON_ROLE,
-    REFUSED_ROLE,
-    TEXT,
-    AlternativesModel,
-)
+from glyphscope_gui.runs.alternatives_table import FINAL, TEXT, AlternativesModel
 from glyphscope_gui.shared.page_ids import HeaderPart, PageId
 from glyphscope_gui.shared.run_words import STRATEGIES as OFFERED
 
@@ -392,22 +385,6 @@ def test_an_alternative_names_the_filter_that_removed_it(qtbot):
     assert [model.index(row, FINAL).data() for row in range(3)] == ["100.0%", "top-p", "–"]
     for role in (Qt.ItemDataRole.ToolTipRole, Qt.ItemDataRole.AccessibleTextRole):
         assert "removed by top-p" in model.index(1, TEXT).data(role)
-
-
-def test_a_reason_of_several_alternatives_is_shown_once_with_a_number_that_leads_to_it():
-    model = AlternativesModel()
-    rows = tuple(Alternative(n, b"x", "x", 0.1, 0.0, False) for n in range(5))
-    model.show(rows, ["too large", "given", "too large", "", ""], 9)
-    model.set_refused(("", "", "", "in another order", "expects a name"), "expects a name")
-    roles = (NUMBER_ROLE, REASON_ROLE, REFUSED_ROLE)
-    assert [[model.index(row, TEXT).data(role) for role in roles] for row in range(5)] == [
-        ["¹", "¹ too large", ""],
-        ["", "given", ""],
-        ["¹", "", ""],
-        ["", "", "in another order"],
-        ["", "", ""],
-    ]
-    assert "too large" in model.index(2, TEXT).data(Qt.ItemDataRole.ToolTipRole)
 
 
 def test_a_stop_string_is_crossed_out_behind_the_answer(qtbot):

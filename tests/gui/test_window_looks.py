@@ -147,9 +147,7 @@ def test_both_sides_are_there_again_once_the_window_has_room_for_them(open_windo
 
 @pytest.mark.slow
 @pytest.mark.parametrize("size", [(1440, 900), (1024, 700)])
-def test_a_side_folds_by_its_key_and_stays_folded_with_its_width_until_the_next_start(
-    open_window, qtbot, size
-):
+def test_a_side_is_hidden_by_its_key_and_comes_back_with_its_width_after_a_start(open_window, qtbot, size):
     first = open_window(scripted, size=size)
     page, right = first.page(PageId.PLAYGROUND).view, first.right.toggleViewAction()
     docks = first.panels.docks

@@ -248,7 +248,7 @@ class MainWindow(FollowsSize, QMainWindow):
             self.actions_,
             (self.panels.tools.actions_.undo, self.panels.tools.actions_.redo),
             list(self.rail.actions_.values()),
-            [*self._fold_actions(), *(dock.toggleViewAction() for dock in self.panels.docks.values())],
+            [*self._side_actions(), *(dock.toggleViewAction() for dock in self.panels.docks.values())],
             self.services.settings,
             self.dialogs.open_path,
             of_pages,
@@ -256,7 +256,7 @@ class MainWindow(FollowsSize, QMainWindow):
         vbox(bar, self.header, parent=top, spacing=0)
         self.setMenuWidget(top)
 
-    def _fold_actions(self) -> list[QAction]:
+    def _side_actions(self) -> list[QAction]:
         """The actions that fold and unfold the left and the right side."""
         self.left_action = QAction(tr("&Left panels"), self, checkable=True, checked=True)
         self.left_action.setShortcut("Ctrl+B")
