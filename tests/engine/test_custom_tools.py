@@ -10,7 +10,7 @@ import pytest
 
 from changed_turns import form
 from glyphscope.base.errors import GrammarError, RegistryError
-from glyphscope.events import Message, Notation, RunRequest, Shape, ToolCall, Violation
+from glyphscope.events import Message, Notation, RunFailed, RunRequest, Shape, ToolCall, Violation
 from glyphscope.grammar import MaskReader, example_arguments, match_text, sample_texts, to_lark, uncallable
 from glyphscope.grammar.gbnf import emit_gbnf
 from glyphscope.models.remote import DIALECTS
@@ -349,4 +349,4 @@ def test_a_model_without_custom_tools_is_reported_with_the_way_to_send_functions
         remote(server, "?dialect=openai") as model,
     ):
         failed = list(run(asked(tools()), model))[-1]
-    assert "?dialect=compatible" in failed.hint
+    assert isinstance(failed, RunFailed) and "?dialect=compatible" in failed.hint

@@ -61,9 +61,9 @@ class ToolActions(QObject):
         self.forbid_all = self._action(tr("Forbid all tools"), lambda: document.set_all_enabled(False))
         self.import_file = self._action(tr("Import tools…"), self._ask_for_file)
         self.bundled = QAction(tr("Bundled tools"), self)
-        self.bundled.setMenu(QMenu(owner))
-        for name in bundled_registries():
-            self.bundled.menu().addAction(self._action(name, partial(self.read_file, name)))
+        menu = QMenu(owner)
+        menu.addActions([self._action(name, partial(self.read_file, name)) for name in bundled_registries()])
+        self.bundled.setMenu(menu)
         self.paste = self._action(tr("Paste tools"), self._paste, "Ctrl+Shift+V")
         self.export_file = self._action(tr("Export the registry…"), lambda: self._ask_where_to(to_json))
         self.export_openai = self._action(
@@ -87,9 +87,12 @@ class ToolActions(QObject):
 
     def read_file(self, source: Path | str) -> None:
         """Read a file of tools, or the bundled ones of that name, in the background; then ask what to do with them."""
-        read, name = (bundled_registry, source) if isinstance(source, str) else (load_registry, source.name)
+        name = source if isinstance(source, str) else source.name
         self.background.start(
-            "import", partial(read, source), lambda found: self._take(found, name), self._show_error
+            "import",
+            lambda: bundled_registry(source) if isinstance(source, str) else load_registry(source),
+            lambda found: self._take(found, name),
+            self._show_error,
         )
 
     def _action(self, text: str, slot: Callable[[], object], shortcut: str = "") -> QAction:
