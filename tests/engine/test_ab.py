@@ -62,7 +62,7 @@ def test_answers_that_are_not_calls_are_compared_as_they_are_written():
     yes, no = (run_state(run(asked, ScriptedModel(text))) for text in ("yes", "no"))
     same, other = pair_of(1, (yes, yes), ("A", "B")), pair_of(2, (yes, no), ("A", "B"))
     assert same.first == Trial(ok=True, call="yes", tokens=same.first.tokens) and not same.difference
-    assert other.difference == 'A: "yes" · B: "no"'
+    assert other.difference == 'A wrote answer "yes", B "no".'
     assert ab_report([same, other], ("A", "B")).same == 1
 
 

@@ -16,7 +16,7 @@ from glyphscope.evals import (
     first_difference,
     run_figures,
 )
-from glyphscope.events import RunRequest, Token
+from glyphscope.events import Answer, RunRequest, Token
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import RunState, reduce_event, run_state
@@ -218,3 +218,24 @@ def test_figures_count_all_stages_and_leave_unknown_values_out():
         None,
     )
     assert run_figures(ran('{action="search" query="é"}')).bytes == 28
+
+
+PERSON = Answer(
+    "schema", '{"type": "object", "properties": {"name": {"type": "string"}, "age": {"type": "integer"}}}'
+)
+
+
+@pytest.mark.parametrize(
+    ("answer", "one", "other", "words"),
+    [
+        (Answer("choice", "yes\nno"), "yes", "no", 'a wrote answer "yes", b "no".'),
+        (Answer("choice", "yes\nno"), " yes", "yes", "Both wrote the same."),
+        (Answer("regex", "[0-9]+"), "12", "To", 'a wrote answer "12", b To (incomplete).'),
+        (PERSON, '{"name": "Ann", "age": 3}', '{"name": "Bo", "age": 3}', 'a wrote name "Ann", b "Bo".'),
+        (PERSON, '{"name": "Ann"}', "Ann", 'a wrote name "Ann", b omitted it. 1 more field differs: answer.'),
+        (Answer("schema", '{"type": "integer"}'), "12", "13", "a wrote answer 12, b 13."),
+    ],
+)
+def test_answers_that_are_not_calls_are_compared_by_their_members_or_as_a_whole(answer, one, other, words):
+    states = [ran(text, answer=answer, notation="json") for text in (one, other)]
+    assert difference_words(align(states), ("a", "b")) == words

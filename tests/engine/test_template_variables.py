@@ -120,6 +120,7 @@ def test_a_value_that_changes_nothing_and_one_that_is_rejected_say_so():
          "an image and a video (in no run)", False),
         ("{{ '</s>' if not add_generation_prompt and not flag }}", "an answer at the end (in no run)", False),
         ("{% if other == 'a' %}{{ 'x' if flag }}y{% endif %}", "a question, with other=a", True),
+        ("{% if other and flag %}x{% endif %}", "a question, with other=true", True),
         ("{{ 'x' if '<think>' in messages[1].content and flag }}",
          "earlier answers with reasoning in their text", True),
     ],

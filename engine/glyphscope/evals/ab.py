@@ -17,7 +17,7 @@ from glyphscope.evals.alignment import align, as_text, difference_words
 from glyphscope.evals.matrix.plan import Planned
 from glyphscope.evals.matrix.seeds import RequestPlan, RunKey, run_key
 from glyphscope.evals.results.words import mcnemar_words, points, share_words
-from glyphscope.evals.scoring.matching import Matcher, shown
+from glyphscope.evals.scoring.matching import Matcher
 from glyphscope.evals.statistics import PairTable, Share, mcnemar, newcombe, share
 from glyphscope.evals.suites.suite import ExpectedCall
 from glyphscope.events import RunRequest
@@ -133,8 +133,6 @@ def pair_of(
     first, second = (trial_of(state, judge) for state in states)
     alignment = align(list(states))
     words = difference_words(alignment, names) if alignment.first is not None else ""
-    if not words and (answers := tuple(map(_answer, states))) and answers[0] != answers[1]:
-        words = " · ".join(f"{name}: {shown(answer)}" for name, answer in zip(names, answers))
     return AbPair(seed=seed, first=first, second=second, difference=words)
 
 

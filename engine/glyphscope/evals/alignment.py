@@ -5,6 +5,8 @@ a GLYPH call is beside `max_results` of a JSON call, or of one written in two st
 `10` and `10.0` are equal, `10` and `"10"` are not. A run in progress may still write the same value as another, so its
 row is `open` until that is decided. A run that failed before it wrote a field (its model died, its variant cannot be
 built) is left out of every comparison.
+
+An answer that is not a call has the members of its value as fields, or one field, `ANSWER`, with its text or value.
 """
 
 from __future__ import annotations
@@ -17,13 +19,16 @@ from glyphscope.base.figures import pluralize
 from glyphscope.base.lines import common_length
 from glyphscope.base.pointer import steps_of, to_pointer
 from glyphscope.base.shorten import json_excerpt, listed, shorten
-from glyphscope.events import Status
+from glyphscope.events import RunRequest, Status
+from glyphscope.notation import parse_value
 from glyphscope.notation.shapes import shape_keys
 from glyphscope.runs import FieldState, RunState
 from glyphscope.runs.state import StageState
 
 TOOL: Final = None
 """Stands for the tool's name among the arguments' names, which may be anything, including `""` and `tool`."""
+ANSWER: Final = "answer"
+"""The field of a text."""
 MAX_LENGTH = 400
 """Characters of a value that are kept as text."""
 _PARTS = ("name", "arguments")
@@ -106,7 +111,9 @@ def align(states: Sequence[RunState | None]) -> Alignment:
 
 
 def call_fields(state: RunState) -> dict[str | None, FieldCell]:
-    """The tool's name under `TOOL`, and the arguments by name: of the call, or of an incomplete call so far."""
+    """The tool's name under `TOOL`, and the arguments by name: of the call, or of an incomplete call so far; or the
+    fields of another answer.
+    """
     if state.call is not None:
         call: dict[str | None, Any] = {TOOL: state.call.tool}
         call.update(state.call.arguments.items())
@@ -114,6 +121,8 @@ def call_fields(state: RunState) -> dict[str | None, FieldCell]:
     if state.started is None:
         return {}
     request = state.started.request
+    if not request.answer.is_call:
+        return _answer_fields(state, request)
     # a model's own form names the tool by no field, and its fields are the arguments
     name_key, args_key = ("", None) if request.native == "template" else shape_keys(request.shape)
     found: dict[str | None, FieldCell] = {}
@@ -132,6 +141,24 @@ def call_fields(state: RunState) -> dict[str | None, FieldCell]:
             elif (name := _argument(path, args_key)) is not None:
                 found[name] = _cell(stage, field)
     return found
+
+
+def _answer_fields(state: RunState, request: RunRequest) -> dict[str | None, FieldCell]:
+    """The members of a value, or the text so far or a scalar under `ANSWER`."""
+    stage = next((stage for stage in reversed(state.stages) if stage.text), None)
+    if stage is None:
+        return {}
+    members = {_argument(path, None): _cell(stage, field) for path, field in stage.fields.items()}
+    members.pop(None, None)
+    if members:
+        return members
+    if state.answer is None:
+        status: Status = "open" if state.aborted is None else "impossible"
+        return {ANSWER: FieldCell(None, stage.text[:MAX_LENGTH], status, False)}
+    value: Any = state.answer.text.strip()
+    if request.answer.kind == "schema":
+        value = parse_value(value, request.notation)
+    return {ANSWER: FieldCell(value, as_text(value), "holds", True)}
 
 
 def as_text(value: Any) -> str:

@@ -142,16 +142,20 @@ def variables_of(template: TemplateSource) -> tuple[TemplateVariable, ...]:
     chat = compiled_chat(template)
     renderings = _Renderings(chat)
     found = [_variable(name, uses, renderings) for name, uses in chat.uses.items()]
-    others = [(each.name, tried.value) for each in found for tried in each.values if tried.changes]
+    others = [(each.name, tried) for each in found for tried in each.values if not tried.error]
+    others.sort(key=lambda other: not other[1].changes)  # two may change something only together
     return tuple(each if each.changes else _beside(each, others, renderings) for each in found)
 
 
 def _beside(
-    variable: TemplateVariable, others: Sequence[tuple[str, Any]], renderings: _Renderings
+    variable: TemplateVariable, others: Sequence[tuple[str, VariableValue]], renderings: _Renderings
 ) -> TemplateVariable:
     """The variable, whose values change nothing, with what they change beside the value of another one."""
-    for name, value in others:
-        values = tuple(renderings.of(variable.name, each.value, {name: value}) for each in variable.values)
+    for name, other in others:
+        if name == variable.name:
+            continue
+        beside = {name: other.value}
+        values = tuple(renderings.of(variable.name, each.value, beside) for each in variable.values)
         if any(each.changes for each in values):
             return msgspec.structs.replace(variable, values=values)
     return variable
