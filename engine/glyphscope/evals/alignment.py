@@ -28,7 +28,7 @@ from glyphscope.runs.state import StageState
 TOOL: Final = None
 """Stands for the tool's name among the arguments' names, which may be anything, including `""` and `tool`."""
 ANSWER: Final = "answer"
-"""The field of a text."""
+"""The field of a text, and of a value without members."""
 MAX_LENGTH = 400
 """Characters of a value that are kept as text."""
 _PARTS = ("name", "arguments")
@@ -144,7 +144,7 @@ def call_fields(state: RunState) -> dict[str | None, FieldCell]:
 
 
 def _answer_fields(state: RunState, request: RunRequest) -> dict[str | None, FieldCell]:
-    """The members of a value, or the text so far or a scalar under `ANSWER`."""
+    """The members of a value, or `ANSWER`: the text so far, or the whole answer."""
     stage = next((stage for stage in reversed(state.stages) if stage.text), None)
     if stage is None:
         return {}
@@ -153,6 +153,8 @@ def _answer_fields(state: RunState, request: RunRequest) -> dict[str | None, Fie
     if members:
         return members
     if state.answer is None:
+        if request.answer.kind == "schema":
+            return {}  # the text is not a value
         status: Status = "open" if state.aborted is None else "impossible"
         return {ANSWER: FieldCell(None, stage.text[:MAX_LENGTH], status, False)}
     value: Any = state.answer.text.strip()
