@@ -60,7 +60,7 @@ def test_an_opened_template_is_shown_with_slots_pairs_and_proof(inspected):
     slots = {row[0]: row for row in cells(view.slots)}
     assert slots["Calls"][1].startswith('<call tool="NAME">⏎')
     assert "tag for each argument" in slots["Arguments"][1]
-    assert slots["Calls"][2] == "pairs 1, 2"
+    assert slots["Calls"][2] == "test cases 1, 2"
     assert view.pill.words == "200 of 200 turns identical"
     assert [row[0] for row in cells(view.details.thinking)] == ["on", "off", "not set"]
     assert all(row[1] == "yes" for row in cells(view.details.values))
@@ -211,15 +211,29 @@ def test_another_text_is_read_as_it_is_typed(page, qtbot, ask):
     dialog.close()
 
 
-def test_the_dialog_says_when_a_template_is_missing(page, qtbot):
+@pytest.mark.slow
+def test_a_call_from_a_log_is_judged_without_a_template_and_shown_in_the_transcript(page, qtbot):
     page.context.window.show()
     page.readers_action.trigger()
-    assert "open a chat template" in page.readers.about.text()
-    page.readers.close()
+    dialog = page.readers
+    assert not dialog.show_button.isEnabled()
+    dialog.edit.setPlainText('{"name": "search", "arguments": {"query": "x", "max_results": 500}}')
+    qtbot.waitUntil(lambda: dialog.parsed is not None and not dialog.is_busy)
+    assert dialog.verdict.text().startswith("✕ JSON · name/args: character 64: max_results is at most 100")
+    (mark,) = dialog.text.extraSelections()
+    assert mark.cursor.selectedText() == "0" and not dialog.table.isVisible()
+    dialog.edit.setPlainText('{action="search" query="x"}')
+    qtbot.waitUntil(lambda: dialog.verdict.text() == "✓ GLYPH · flat: a valid call of search")
+    assert dialog.text.isHidden()
+    with qtbot.waitSignal(page.context.runs.ended):
+        dialog.show_button.click()
+    state = page.context.runs.state
+    assert state.text == '{action="search" query="x"}' and state.call.tool == "search"
+    assert page.context.navigator.visits == [(PageId.PLAYGROUND, None)]
 
 
-def test_the_action_is_in_the_menu_of_runs(page):
-    assert page.menu_actions[MenuId.RUN] == [page.readers_action]
+def test_the_action_is_in_the_menu_of_files(page):
+    assert page.menu_actions[MenuId.FILE] == [page.readers_action]
 
 
 # -- lint and comparison ---------------------------------------------------------------------------------------------

@@ -189,7 +189,7 @@ def dialogs(window):
         EndpointDialog(parent=window),
         ModelDialog(window.models.downloads, window),
         GrammarHelp(window),
-        ReadersDialog(None, window.services.project.tools.registry, last_answer(window.runs.state), window),
+        ReadersDialog(window.services.project.next_run(), last_answer(window.runs.state), parent=window),
         ExportDialog(exported(bundled_run("search-mask.jsonl"), "gbnf", 'root ::= "a"\n'), window),
     )
 

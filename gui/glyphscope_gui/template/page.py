@@ -5,6 +5,8 @@ the notations of other models.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -19,9 +21,11 @@ from glyphscope.base.shorten import listed
 from glyphscope.base.structs import ready
 from glyphscope.base.tokens import token_text
 from glyphscope.base.visible import visible
-from glyphscope.events import TokenStep, pairs_line, read_pairs_line
-from glyphscope.registry import ToolRegistry
-from glyphscope.runs import RunState
+from glyphscope.events import AnyEvent, RunRequest, TokenStep, pairs_line, read_pairs_line
+from glyphscope.models.templates import TemplateSource
+from glyphscope.models.turn_forms import template_turn_form
+from glyphscope.runs import PreparedRequest, RunState, end_of, run_state
+from glyphscope.runs.strategies.elsewhere import read_elsewhere
 from glyphscope.turns import TurnForm
 from glyphscope.turns.pairs import Pair
 from glyphscope.turns.readers import Departed, Reading, departed, readings
@@ -29,14 +33,24 @@ from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.fields import choice_box, field_label
 from glyphscope_gui.shared.file_drops import TakesFiles
-from glyphscope_gui.shared.labels import ElidedLabel, PlainLabel, link, named, push_button, words_label
+from glyphscope_gui.shared.labels import (
+    ElidedLabel,
+    PlainLabel,
+    link,
+    named,
+    push_button,
+    set_role,
+    show_words,
+    words_label,
+)
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, FollowsSize, hbox, holder, splitter, stack, vbox
-from glyphscope_gui.shared.plain_dialog import PlainDialog, Standard
+from glyphscope_gui.shared.plain_dialog import PlainDialog, Role, Standard
+from glyphscope_gui.shared.run_words import value_words
 from glyphscope_gui.shared.segmented import Segmented
 from glyphscope_gui.shared.settings_grid import TextSetting
 from glyphscope_gui.shared.text_edits import WrappingEdit
-from glyphscope_gui.shared.verdict import Pill
+from glyphscope_gui.shared.verdict import VERDICTS, Pill
 from glyphscope_gui.template.marked_text import MarkedText
 from glyphscope_gui.template.tables import (
     COMPARED,
@@ -70,13 +84,13 @@ class PairView(Card):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         body = QWidget()
-        words = tr("Previous pair")
+        words = tr("Previous test case")
         self.before_link = link("‹", words, spoken=words, clicked=lambda: self.moved.emit(-1))
         self.place = PlainLabel(role="hint")
-        words = tr("Next pair")
+        words = tr("Next test case")
         self.after_link = link("›", words, spoken=words, clicked=lambda: self.moved.emit(1))
         super().__init__(
-            tr("Pair"),
+            tr("Test case"),
             body,
             actions=(self.before_link, self.place, self.after_link),
             padded=False,
@@ -87,7 +101,7 @@ class PairView(Card):
         self.texts = (MarkedText(tr("First rendering"), body), MarkedText(tr("Second rendering"), body))
         self.sides = QSplitter(Qt.Orientation.Horizontal, body, childrenCollapsible=False)
         for name, text in zip(self.names, self.texts, strict=True):
-            text.setToolTip(tr("Underlined: text only in this rendering. Dashed: the selected slot."))
+            text.setToolTip(tr("Underlined: text only in this rendering. Dashed: the selected part."))
             name.setIndent(7)
             side = holder(vbox(name, (text, 1), margins=(PAD - 6, 0, 4, 0), spacing=2), body)
             self.sides.addWidget(side)
@@ -99,7 +113,7 @@ class PairView(Card):
         self.before_link.setEnabled(number > 1)
         self.after_link.setEnabled(number < count)
         self.place.setText(tr("{number} of {count}", number=number, count=count) if count else "")
-        lead = tr("Pair {number}", number=number) if count else tr("Pair")
+        lead = tr("Test case {number}", number=number) if count else tr("Test case")
         self.heading.set_title(f"{lead}: {pair.title}" if pair is not None else lead, upper=len(lead))
         same = tr("Both renderings are identical: the template ignores the difference.")
         self.shows.setText("" if pair is None else same if pair.same else pair.shows)
@@ -213,7 +227,7 @@ class TemplatePage(FollowsSize, TakesFiles, QWidget):
         self.compare_link = link(tr("Compare…"), tip, self, name="compareTemplateButton")
         tip = tr("Parse an answer strictly and leniently by this form, and by the notations of other models")
         self.readers_button = push_button(tr("Parse an answer…"), self, name="readersButton", tip=tip)
-        self.slots = RowsTable(SLOTS, tr("Slots of the form"), "templateSlots")
+        self.slots = RowsTable(SLOTS, tr("Parts of the chat template"), "templateSlots")
         self.pair = PairView(self)
         self.markers = RowsTable(MARKERS, tr("Markers as tokens"), "templateMarkers")
         self.ends = PlainLabel(self, role="hint", wordWrap=True)
@@ -270,7 +284,7 @@ class TemplatePage(FollowsSize, TakesFiles, QWidget):
             self.readers_button,
             spacing=GAP,
         )
-        self.slots_card = Card(tr("Form"), self.slots, padded=False)
+        self.slots_card = Card(tr("Chat template"), self.slots, padded=False)
         self.slots_card.heading.setMinimumHeight(self.pair.heading.sizeHint().height())
         line = hbox((self.ends, 0, Qt.AlignmentFlag.AlignTop), margins=(PAD - 5, 6, PAD - 5, 2))
         tokens = holder(vbox((self.markers, 1), line, spacing=2), self)
@@ -303,7 +317,6 @@ class TemplateAnswer(NamedTuple):
     text: str = ""
     thinking: bool | None = None
     steps: tuple[TokenStep, ...] = ()
-    registry: ToolRegistry | None = None
     form: TurnForm | None = None
 
 
@@ -318,37 +331,76 @@ def last_answer(state: RunState) -> TemplateAnswer:
     except msgspec.ValidationError:
         form = None  # from a later version
     text = "".join(step.text for step in steps)
-    return TemplateAnswer(
-        text, {"on": True, "off": False}.get(request.thinking), steps, state.whole_registry, form
-    )
+    return TemplateAnswer(text, {"on": True, "off": False}.get(request.thinking), steps, form)
 
 
 PAUSE_MS = 150
 """Delay after the last key press before the text is parsed."""
 MAX_LENGTH = 50_000
 """Characters of an answer that are parsed while the user types."""
+_NO_FORM = tr("With a chat template, the parsers of its form and those of other models are compared here.")
 _STATES: dict[str, bool | None] = {"on": True, "off": False, "undefined": None}
 _WHY = tr("Strict accepts only the exact form. Lenient parses like servers do, which tolerate deviations.")
 
 
+class Parsed(NamedTuple):
+    """An answer as a run in the notation that fits it best, with that run's request and state; and the readings by
+    other parsers, none without a form of turns.
+    """
+
+    events: tuple[AnyEvent, ...]
+    request: RunRequest
+    state: RunState
+    readings: tuple[Reading, ...] = ()
+
+
+def parse(
+    text: str,
+    asked: PreparedRequest,
+    thinking: bool | None,
+    form: TurnForm | None,
+    template: Callable[[], TemplateSource] | None,
+) -> Parsed:
+    """Parse an answer by the tools of `asked`, and by the form or that of the template, which is opened for it."""
+    source = None
+    if template is not None:
+        with suppress(GlyphscopeError):  # its page shows what is wrong with it
+            source = template()
+            form = template_turn_form(source) if form is None else form
+    events, request = read_elsewhere(text, asked, None if source is None else source.source)
+    found = () if form is None else readings(text, form, asked.registry, thinking)
+    return Parsed(events, request, run_state(events), found)
+
+
 class ReadersDialog(PlainDialog):
-    """`found` are the readings of the current text."""
+    """Parses the text while it is written. `found` are the readings of the current text.
+
+    `chosen` carries the events of the text as a run.
+    """
+
+    chosen = Signal(object)
 
     def __init__(
         self,
-        form: TurnForm | None,
-        registry: ToolRegistry,
+        asked: PreparedRequest,
         answer: TemplateAnswer,
+        template: Callable[[], TemplateSource] | None = None,
+        form: TurnForm | None = None,
         parent: QWidget | None = None,
     ) -> None:
         super().__init__("readersDialog", tr("Parse an answer"), parent)
         self.found: tuple[Reading, ...] = ()
-        self._form, self._registry, self._answer = form, registry, answer
+        self.parsed: Parsed | None = None
+        self._asked, self._answer, self._form, self._template = asked, answer, form, template
         self._background = Background(self)
         self._timer = QTimer(self, singleShot=True, interval=PAUSE_MS)
         self._timer.timeout.connect(self._read)
         self.edit = named(WrappingEdit(self), "readersText", tr("The answer"))
-        self.edit.setPlaceholderText(tr("The model's text after the prompt"))
+        self.edit.setPlaceholderText(
+            tr(
+                "Paste an answer: a call in GLYPH or JSON, in any shape, or the text of a model in its own notation"
+            )
+        )
         self.edit.setFont(mono_font(-0.5))
         self.edit.setTabChangesFocus(True)
         self.edit.setPlainText(answer.text)
@@ -363,9 +415,12 @@ class ReadersDialog(PlainDialog):
         )
         self.states.setAccessibleName(tr("Thinking in the prompt"))
         self.states.set_value(next(name for name, value in _STATES.items() if value is answer.thinking))
+        self.verdict = named(PlainLabel(self, wordWrap=True), words=tr("Verdict of the tools"), role="title")
         self.table = RowsTable(READERS, tr("Parsers"), "readersTable", self)
-        self.text = MarkedText(tr("Deviation from the form of the selected parser"), self)
+        self.text = MarkedText(tr("First character that the parser rejects"), self)
         self.about = PlainLabel(self, wordWrap=True, objectName="readersAbout", role="muted")
+        self.show_button = push_button(tr("Show in the transcript"), self, role="primary")
+        self.show_button.setToolTip(tr("Show it as a run, with its fields and verdicts"))
         self._lay_out()
         self.edit.textChanged.connect(self._timer.start)
         self.states.chosen.connect(self._timer.start)
@@ -377,19 +432,22 @@ class ReadersDialog(PlainDialog):
         """Whether the text is being read."""
         return self._background.is_busy or self._timer.isActive()
 
+    def accept(self) -> None:
+        if self.parsed is not None:
+            self.chosen.emit(self.parsed.events)
+            super().accept()
+
     def _lay_out(self) -> None:
         thinking = PlainLabel(tr("Thinking in the prompt:"), self, role="muted")
+        self._by_form = (thinking, self.states, self.table)
         line = hbox(thinking, self.states, STRETCH)
-        buttons = self.button_box(Standard.Close)
-        parts = ((self.edit, 2), line, (self.table, 4), self.about, (self.text, 2), buttons)
+        buttons = self.button_box(Standard.Close, (self.show_button, Role.AcceptRole))
+        parts = ((self.edit, 2), self.verdict, (self.text, 2), line, (self.table, 4), self.about, buttons)
         vbox(*parts, parent=self, margins=(20, 18, 20, 16), spacing=10)
         self.resize(860, 640)
 
     def _read(self) -> None:
         text = self.edit.toPlainText()
-        if self._form is None:
-            self._say(tr("No form: open a chat template on the Template page first."))
-            return
         if not text.strip():
             self._say(tr("Write or paste an answer."))
             return
@@ -398,24 +456,55 @@ class ReadersDialog(PlainDialog):
                 tr("The answer is too long: at most {count:,} characters are parsed.", count=MAX_LENGTH)
             )
             return
-        work = partial(readings, text, self._form, self._registry, _STATES[self.states.value])
+        work = partial(parse, text, self._asked, _STATES[self.states.value], self._form, self._template)
         self._background.start("read", work, self._show, self._failed)
 
     def _failed(self, error: BaseException) -> None:
         self._say(str(error))
 
     def _say(self, words: str) -> None:
-        self.found = ()
+        self.found, self.parsed = (), None
         self.table.rows.show_rows([])
         self.about.setText(words)
+        show_words(self.verdict, "")
         self.text.hide()
+        self.show_button.setEnabled(False)
 
-    def _show(self, found: tuple[Reading, ...]) -> None:
+    def _show(self, parsed: Parsed) -> None:
+        self.parsed = parsed
+        found = parsed.readings
         self.found = tuple(each for each in found if each.calls or each.kind != "other")
         rest = len(found) - len(self.found)
         self.table.rows.show_rows([*(_row(each) for each in self.found), *([_rest(rest)] if rest else [])])
-        self.table.selectRow(0)
-        self._show_reading(self.table.currentIndex())
+        for part in self._by_form:
+            part.setVisible(bool(found))
+        self.show_button.setEnabled(True)
+        self.text.hide()
+        self.about.setText("" if found else _NO_FORM)
+        if found:
+            self.table.selectRow(0)
+            self._show_reading(self.table.currentIndex())
+        self._show_verdict(parsed)
+
+    def _show_verdict(self, parsed: Parsed) -> None:
+        """Show the verdict of the tools, and mark the deciding character."""
+        end, request = end_of(parsed.state, tr), parsed.request
+        written = [value_words(name, getattr(request, name)) for name in ("notation", "shape")]
+        notation = tr("the model’s notation") if request.native else " · ".join(written)
+        words = end.words
+        if (
+            broken := next(iter(parsed.state.present.violations), None)
+        ) is not None and end.status != "holds":
+            words = tr("character {char}: {why}", char=broken.char, why=broken.message)
+            self._mark(broken.char)
+        sign = VERDICTS[end.status].sign
+        show_words(self.verdict, tr("{sign} {notation}: {words}", sign=sign, notation=notation, words=words))
+        set_role(self.verdict, f"verdict-{end.status}")
+
+    def _mark(self, at: int) -> None:
+        text = self.edit.toPlainText()
+        self.text.show_text(text, [(at, min(at + 1, len(text)))] if at < len(text) else [(at - 1, at)])
+        self.text.show()
 
     def _show_reading(self, index: QModelIndex, _before: QModelIndex | None = None) -> None:
         if not 0 <= index.row() < len(self.found):
@@ -423,7 +512,6 @@ class ReadersDialog(PlainDialog):
         reading = self.found[index.row()]
         text = self.edit.toPlainText()
         at = reading.left_at
-        self.text.setVisible(at is not None)
         if at is None:
             whole = (
                 tr("The text matches this form.")
@@ -431,8 +519,9 @@ class ReadersDialog(PlainDialog):
                 else tr("The text matches this form but is incomplete.")
             )
             self.about.setText(f"{whole} {_WHY}" if reading.kind != "other" else whole)
+            self.text.hide()
             return
-        self.text.show_text(text, [(at, min(at + 1, len(text)))] if at < len(text) else [(at - 1, at)])
+        self._mark(at)
         parts = [
             tr(
                 "Deviates from the form at character {at}: {why}.",

@@ -10,7 +10,7 @@ from pathlib import Path
 from PySide6.QtGui import QAction
 
 from glyphscope.base.shorten import capitalised
-from glyphscope.events import ChatOptions
+from glyphscope.events import AnyEvent, ChatOptions
 from glyphscope.models.inspection import Inspection, inspect_template, with_proof
 from glyphscope.models.templates import TemplateSource
 from glyphscope.turns.slots import PROMPT_PARTS, Slot
@@ -47,10 +47,12 @@ def _slot_row(slot: Slot, numbers: dict[str, int]) -> Row:
     if places:
         listed = ", ".join(map(str, places))
         words = (
-            tr("pair {number}", number=listed) if len(places) == 1 else tr("pairs {numbers}", numbers=listed)
+            tr("test case {number}", number=listed)
+            if len(places) == 1
+            else tr("test cases {numbers}", numbers=listed)
         )
     if slot.rows:
-        words += ("; " if words else "") + tr("table")
+        words += ("; " if words else "") + tr("correction")
     tip = "\n".join(slot.rows) if slot.rows else words
     return (
         TextCell(slot.title),
@@ -104,7 +106,7 @@ def note_rows(found: Inspection) -> list[Row]:
     ]
     for row in found.form.corrections:
         words = f"{capitalised(row.row)}: {row.reason} ({row.source})"
-        out.append((TextCell(tr("table"), pill="forced"), TextCell(words)))
+        out.append((TextCell(tr("correction"), pill="forced"), TextCell(words)))
     if found.arguments_as == "string":
         words = tr("The arguments of earlier calls are given as text: the template takes no objects.")
         out.append((TextCell(tr("note"), pill="open"), TextCell(words)))
@@ -167,17 +169,14 @@ class TemplatePresenter(Page):
         self.readers_action = QAction(tr("Parse an &answer…"), self)
         self.readers_action.setObjectName("readersAction")
         self.readers_action.setToolTip(
-            tr(
-                "Parse the last answer strictly and leniently by its form, and by the notations of "
-                "other models"
-            )
+            tr("Paste an answer and see its verdict: in GLYPH, in JSON or in the notation of a model")
         )
         self._connect()
         self._show_nothing()
 
     @property
     def menu_actions(self) -> Mapping[MenuId, Sequence[QAction]]:
-        return {MenuId.RUN: [self.readers_action]}
+        return {MenuId.FILE: [self.readers_action]}
 
     def go_to(self, place: Place) -> None:
         """Inspect a file."""
@@ -206,12 +205,18 @@ class TemplatePresenter(Page):
             self._inspect(source, again)
 
     def ask_readers(self) -> None:
-        """Open the dialog with the last answer, to read it by the inspected form or the run's."""
-        answer = last_answer(self.context.runs.state)
+        """Open the dialog with the last answer, to parse it by the project's tools and by the inspected form."""
+        answer, source = last_answer(self.context.runs.state), self._next_source()
         form = self.found.form if self.found is not None else answer.form
-        registry = answer.registry or self.context.project.tools.registry
-        self.readers = ReadersDialog(form, registry, answer, self.context.window)
+        template = None if source is None else source.template
+        asked = self.context.project.next_run()
+        self.readers = ReadersDialog(asked, answer, template, form, self.context.window)
+        self.readers.chosen.connect(self._show_answer)
         self.readers.open()
+
+    def _show_answer(self, events: tuple[AnyEvent, ...]) -> None:
+        self.context.navigator.show(PageId.PLAYGROUND)
+        self.context.runs.show_record(events)
 
     # -- connections -------------------------------------------------------------------------------------------
 

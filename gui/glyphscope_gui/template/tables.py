@@ -54,11 +54,11 @@ class TextColumn(NamedTuple):
 
 
 SLOTS = (
-    TextColumn(tr("Slot"), tr("A part of the form of a turn")),
+    TextColumn(tr("Part"), tr("A part of the form of a turn")),
     TextColumn(tr("Text"), tr("⏎ is a line feed; words in capitals are placeholders"), 5, "text"),
     TextColumn(
         tr("Derived from"),
-        tr("The pairs of renderings that show the slot, and the corrections that apply"),
+        tr("The test cases that show the part: pairs of renderings; and the corrections that apply"),
         3,
     ),
 )

@@ -1,0 +1,61 @@
+"""Answers that were written elsewhere, judged as a run in the notation that fits them best."""
+
+import pytest
+
+from glyphscope.base import resources
+from glyphscope.events import RunRequest
+from glyphscope.registry import default_registry
+from glyphscope.runs import end_of, prepare, run_state
+from glyphscope.runs.strategies.elsewhere import read_elsewhere
+
+ASKED = prepare(
+    RunRequest(prompt="AI news", registry=default_registry().to_document(), constraint="mask", native="auto")
+)
+TEMPLATE = resources.read_bytes("forms/example.jinja").decode()
+TAGGED = '<call tool="search">\n<arg name="query">\nAI news\n</arg>\n</call>'
+MARKED = '<tool_call>\n{"name": "search", "arguments": {"query": "AI news"}}\n</tool_call>'
+
+
+def read(text, template=None):
+    events, request = read_elsewhere(text, ASKED, template)
+    return run_state(events), request
+
+
+@pytest.mark.parametrize(
+    ("text", "notation", "shape"),
+    [
+        ('{action="search" query="AI news"}', "glyph", "flat"),
+        ('search{query="AI news"}', "glyph", "flat"),
+        ('{tool="search" args={query="AI news"}}', "glyph", "tool-args"),
+        ('{"action": "search", "query": "AI news"}', "json", "flat"),
+        ('{"tool": "search", "args": {"query": "AI news"}}', "json", "tool-args"),
+        ('{"name": "search", "arguments": {"query": "AI news"}}', "json", "name-arguments"),
+        ('{"name": "search", "parameters": {"query": "AI news"}}', "json", "name-parameters"),
+        ('Sure:\n```json\n{"name": "search", "arguments": {"query": "AI news"}}', "json", "name-arguments"),
+    ],
+)
+def test_a_call_from_elsewhere_is_read_in_its_notation_and_shape(text, notation, shape):
+    state, request = read(text)
+    assert (request.notation, request.shape) == (notation, shape)
+    assert state.text == text and state.call.tool == "search" and state.call.arguments == {"query": "AI news"}
+    assert end_of(state).status == "holds"
+    assert all(token.step.raw is None and not token.step.alternatives for token in state.tokens)
+
+
+@pytest.mark.parametrize(("text", "native"), [(MARKED, "hermes"), (TAGGED, "auto")])
+def test_a_call_in_the_notation_of_a_model_is_read_with_its_template(text, native):
+    state, request = read(text, TEMPLATE)
+    assert request.native == native and state.call.tool == "search" and end_of(state).status == "holds"
+
+
+def test_an_invalid_call_is_read_to_its_end_with_the_deciding_character():
+    text = '{"name": "search", "arguments": {"max_results": 500, "query": "AI news"}}'
+    state, _ = read(text)
+    (found,) = state.present.violations
+    assert (found.code, found.char) == ("CONSTRAINT_MAX", text.index("500") + 2)
+    assert state.text == text and end_of(state).status == "impossible"
+
+
+def test_a_text_without_a_call_says_so():
+    state, _ = read("I cannot search.")
+    assert state.present.violations[0].code == "NO_TOOL_CALL"
