@@ -15,7 +15,7 @@ from examples import at_most
 from glyphscope.base.errors import GrammarError
 from glyphscope.grammar import build_value_grammar, lark_rules, pack, to_lark, unpack
 from glyphscope.grammar.gbnf import load_gbnf
-from glyphscope.grammar.reach import reach
+from glyphscope.grammar.reach import open_ended, reach
 from glyphscope.grammar.tree import CharClass, Grammar, Repeat, Rule, RuleRef, TokenMatch, alt, optional, seq
 from glyphscope.models.decoding import TokenMask
 from grammar_strategies import grammars, wide_grammars
@@ -306,3 +306,19 @@ def test_the_reach_of_a_grammar_bounds_every_distance_to_the_end(grammar, seed):
             break
         mask.commit(token)
         tokens.append(token)
+
+
+@pytest.mark.parametrize(
+    ("text", "longer"),
+    [
+        ('("a" | "aa") "a"', True),
+        ('("a" | "ab") ("c" | "bcd")', True),
+        ('x "a"\nx ::= [ab] | "ab"', False),
+        ('"a"? "b"', False),
+        ("[0-9]+", True),
+        ('"(" root ")" | "x"', False),
+        ('"(" root ")" | "x" | "xy"', True),
+    ],
+)
+def test_an_end_token_is_counted_where_a_text_can_be_the_beginning_of_another(text, longer):
+    assert open_ended(load_gbnf(f"root ::= {text}\n")) is longer

@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
+from glyphscope.base.errors import GrammarError
 from glyphscope.grammar import chars, tree
 from glyphscope.grammar.chars import Ranges
 from glyphscope.grammar.regular.automaton import Automaton
 from glyphscope.grammar.regular.derivatives import DfaState
 from glyphscope.grammar.shortest import CHARACTER, TOO_MUCH, Shortest
+from glyphscope.grammar.text_grammar import one_expression
 from glyphscope.grammar.traversal import callees_first
 from glyphscope.grammar.tree import Grammar, Node
 
 _CHARACTER_BYTES = 4
 _MAX_STATES = 2_000
+_MAX_FEW = 300
+"""States that are made to see exactly whether texts can be longer."""
 _MAX_DEPTH = 200  # of a rule's body
 
 _PLAIN: Ranges = ((0x09, 0x0A), (0x0D, 0x0D), (0x20, 0x7E), (0xA0, 0xD7FF), (0xE000, 0x3FFFF))
@@ -153,7 +157,13 @@ def _inner_first(grammar: Grammar) -> list[str] | None:
 
 
 def open_ended(grammar: Grammar) -> bool:
-    """Whether a text of the grammar may be a proper prefix of another one; True if uncertain."""
+    """Whether a text of the grammar may be a proper prefix of another one; True if uncertain.
+
+    Of a recursive or large grammar, only the ends of rules are looked at: a text that continues because its parts can
+    be divided in another way is not found.
+    """
+    if (known := _has_longer(grammar)) is not None:
+        return known
     seen: set[str] = set()
     waiting: list[Node] = [tree.RuleRef(grammar.root)]
     while waiting:
@@ -175,4 +185,18 @@ def open_ended(grammar: Grammar) -> bool:
             waiting.append(node.body)
         elif not isinstance(node, tree.Literal | tree.CharClass | tree.TokenMatch):
             return True
+    return False
+
+
+def _has_longer(grammar: Grammar) -> bool | None:
+    """`open_ended` by the states of the grammar as one expression; None if it is recursive or has too many."""
+    try:
+        automaton = Automaton.of(one_expression(grammar))
+        for number, state in enumerate(automaton.states()):
+            if state.final and automaton.moves(state):
+                return True
+            if number >= _MAX_FEW:
+                return None
+    except GrammarError:
+        return None
     return False
