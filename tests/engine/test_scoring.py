@@ -14,8 +14,8 @@ from expected_texts import as_in_file
 from glyphscope.base.errors import ConstraintIgnored, ContextOverflow, GrammarError, ModelDied
 from glyphscope.base.visible import visible
 from glyphscope.evals.results import NO_ANSWER, Sample, bad_token, bad_turn
-from glyphscope.evals.suites import FinalText, Scenario, ScenarioTurn
-from glyphscope.events import AnyEvent
+from glyphscope.evals.suites import Scenario, ScenarioTurn
+from glyphscope.events import AnyEvent, FinalText
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import bundled_registry
 from glyphscope.runs import run_state

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from examples import at_most
 from expected_texts import as_in_file
 from glyphscope.base.visible import visible
-from glyphscope.evals.scoring import MAX_POINTER, Matcher, Values, has_all, pair_up, schema_fault, shown
-from glyphscope.evals.suites import ExpectedCall
+from glyphscope.events import ExpectedCall
+from glyphscope.validation import MAX_POINTER, Matcher, Values, has_all, pair_up, schema_fault, shown
 
 
 def parts(made: Any, tool: str = "search", **expected: Any) -> tuple[str, str] | None:

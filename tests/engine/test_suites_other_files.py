@@ -13,7 +13,8 @@ from expected_texts import as_in_file, blocks_of
 from glyphscope import evaluate
 from glyphscope.base.errors import SuiteError
 from glyphscope.cli.app import app
-from glyphscope.evals.suites import IMPORTERS, Expectation, ExpectedCall, load_suite
+from glyphscope.evals.suites import IMPORTERS, Expectation, load_suite
+from glyphscope.events import ExpectedCall
 from imported_suites import error_lines, suite_lines
 
 import_inspect = IMPORTERS.get("inspect").read

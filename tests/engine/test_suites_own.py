@@ -6,12 +6,10 @@ import msgspec
 import pytest
 
 from glyphscope.base.errors import SuiteError
-from glyphscope.evals.scoring import Matcher
 from glyphscope.evals.suites import (
     ArgumentCheck,
     CallChecks,
     Expectation,
-    ExpectedCall,
     Scenario,
     add_scenario,
     call_of,
@@ -21,6 +19,8 @@ from glyphscope.evals.suites import (
     own_suites,
     suite_path,
 )
+from glyphscope.events import ExpectedCall
+from glyphscope.validation import Matcher
 
 FORMS = [
     CallChecks("search"),

@@ -17,7 +17,6 @@ from glyphscope.base.inputs import files_below
 from glyphscope.base.lines import line_and_column
 from glyphscope.evals.suites import (
     Expectation,
-    ExpectedCall,
     Scenario,
     Suite,
     answer_of,
@@ -28,7 +27,7 @@ from glyphscope.evals.suites import (
     reading,
     suite_registry,
 )
-from glyphscope.events import Answer
+from glyphscope.events import Answer, ExpectedCall
 from glyphscope.registry import default_registry, find_places
 
 

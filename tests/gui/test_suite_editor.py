@@ -9,8 +9,8 @@ from PySide6.QtWidgets import QMessageBox, QWidget
 
 from evaluating import SCENARIOS, SUITES, evaluate_page
 from glyphscope.base.errors import GlyphscopeError
-from glyphscope.evals.suites import Expectation, FinalText, Scenario, Suite, encode_suite, load_suite
-from glyphscope.events import Answer
+from glyphscope.evals.suites import Expectation, Scenario, Suite, encode_suite, load_suite
+from glyphscope.events import Answer, FinalText
 from glyphscope_gui.evaluate import SuiteEditor, editable, field_text, field_value, loose_text, loose_value
 from glyphscope_gui.shared import PageId
 from on_screen import Screen

@@ -10,7 +10,8 @@ import msgspec
 from glyphscope.evals.matrix import Arm, LoadedSuite, Planned
 from glyphscope.evals.results import Sample
 from glyphscope.evals.running import SampleAndRuns, run_sample
-from glyphscope.evals.suites import Expectation, ExpectedCall, Scenario, Suite
+from glyphscope.evals.suites import Expectation, Scenario, Suite
+from glyphscope.events import ExpectedCall
 from glyphscope.registry import default_registry
 from glyphscope.runs import RunState, run_state
 from talks import Talker

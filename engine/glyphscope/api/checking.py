@@ -11,13 +11,13 @@ from typing import Any, Literal
 from glyphscope.api.runs import Run
 from glyphscope.api.tools import ToolLike, Tools
 from glyphscope.base.visible import visible
-from glyphscope.evals.scoring.matching import Values
 from glyphscope.events import ArgumentOrder, Notation, Shape, Violation, default_order
 from glyphscope.grammar.builder.json_schema import call_schema
 from glyphscope.grammar.gbnf.emit.emit import emit_gbnf
 from glyphscope.grammar.lark.emit import to_lark
 from glyphscope.turns import TurnOptions, build_call_grammar
 from glyphscope.validation.call import CallValidator, CheckError, CheckReport
+from glyphscope.validation.matching import Values
 
 
 def check_call(

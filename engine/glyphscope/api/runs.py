@@ -16,6 +16,7 @@ from glyphscope.base.errors import GlyphscopeError
 from glyphscope.base.structs import ready
 from glyphscope.base.visible import visible
 from glyphscope.events import (
+    CALL,
     DEFAULT_LOAD,
     AnyEvent,
     ApprovalRule,
@@ -25,6 +26,7 @@ from glyphscope.events import (
     ConstraintKind,
     ControlTexts,
     EvidenceKind,
+    ExpectedAnswer,
     LoadOptions,
     LoopSettings,
     Message,
@@ -49,6 +51,7 @@ from glyphscope.explain.ablation.types import OMISSION_KINDS, ChoiceKind, Omissi
 from glyphscope.models.interface import Model as OpenModel
 from glyphscope.notation.read import parse_value
 from glyphscope.runs import CallState, NonInteractive, RunState, StageState, branch_request, reduce_event
+from glyphscope.runs.expected import difference_of
 from glyphscope.runs.state import Outcome
 from glyphscope.runs.strategies import cancellable
 from glyphscope.runs.strategies import run as run_request
@@ -144,6 +147,12 @@ class Run:
     @property
     def valid(self) -> bool:
         return self.outcome == "valid"
+
+    @property
+    def difference(self) -> str:
+        """The first difference from the expected answer, in words; empty if there is none, or if none is expected."""
+        found = difference_of(self._ended()._state)
+        return "" if found is None else found.words
 
     @property
     def calls(self) -> tuple[CallState, ...]:
@@ -273,7 +282,8 @@ class RunSettings(TypedDict, total=False):
     """The settings of a run that have a default, as `glyphscope.events.RunRequest` describes them. They are listed for
     type checkers; a test compares their names and types.
 
-    `notation` can also be `native` (from the model's chat template). `answer` is an `Answer`, a JSON Schema, a Pydantic
+    `expected` is the right answer, or a text of it in any notation. `notation` can also be `native` (from the model's
+    chat template). `answer` is an `Answer`, a JSON Schema, a Pydantic
     model or a `typing.Literal`, if it is not to be a tool call. `order` orders the arguments under a constraint.
     """
 
@@ -310,6 +320,7 @@ class RunSettings(TypedDict, total=False):
     loop: LoopSettings
     dispatch: bool
     approvals: Sequence[ApprovalRule]
+    expected: ExpectedAnswer | str | None
 
 
 class Model:
@@ -437,6 +448,10 @@ def _request(prompt: str, tools: Tools, info: ModelInfo, settings: RunSettings) 
     members = {"shape": "name-arguments", "order": default_order(given.get("constraint", "mask")), **given}
     if "answer" in given:
         members["answer"] = answer_of(given["answer"])
+    if isinstance(expected := given.get("expected"), str):
+        from glyphscope.evals.suites.expected_text import read_expected  # with the rules of suites
+
+        members["expected"] = read_expected(expected, tools.registry, members.get("answer", CALL))
     members |= {name: tuple(given[name]) for name in ("history", "stop") if name in given}
     members["approvals"] = (*given.get("approvals", ()), *own)
     request = RunRequest(

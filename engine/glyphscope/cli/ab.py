@@ -12,15 +12,14 @@ from rich.text import Text
 
 from glyphscope.base.shorten import shorten
 from glyphscope.base.visible import visible
-from glyphscope.cli.inputs import InputError, parse_json, read_registry, read_text
+from glyphscope.cli.inputs import InputError, expecting, read_registry, read_text
 from glyphscope.cli.load_options import LoadingOption, StoredPromptsOption, opened
 from glyphscope.cli.option_groups import with_groups
-from glyphscope.cli.options import JsonOption, RegistryOption, model_option
+from glyphscope.cli.options import ExpectOption, JsonOption, RegistryOption, model_option
 from glyphscope.cli.output import TextTable, console, print_json, print_note, print_text
 from glyphscope.cli.signals import INTERRUPTED, closing_when_ended
-from glyphscope.cli.sizes import call_of
 from glyphscope.cli.streaming import interrupted, run_all
-from glyphscope.evals.ab import AbPair, AbReport, AbResults, Judge, expecting, is_valid
+from glyphscope.evals.ab import AbPair, AbReport, AbResults
 from glyphscope.evals.matrix.seeds import RequestPlan, distinct_seeds, seeds_of
 from glyphscope.events import ConstraintKind, Notation, RunRequest, Shape
 from glyphscope.models.opening import EMBEDDED
@@ -47,15 +46,7 @@ def ab(
         str | None,
         typer.Option(metavar="TEXT|-", help="The user's message. Required with templates."),
     ] = None,
-    expect: Annotated[
-        str | None,
-        typer.Option(
-            metavar="CALL",
-            help=(
-                'Expected call, as JSON: {"tool": …, "arguments": {…}}. Without it, valid calls are counted.'
-            ),
-        ),
-    ] = None,
+    expect: ExpectOption = None,
     model: Annotated[
         str | None,
         model_option("The model of both. Default: the projects'."),
@@ -90,7 +81,6 @@ def ab(
     The runs of A come first, so that they share the prompt cache, which does not affect results. Each share has its
     confidence interval, and a prompt is called better only if the difference is significant.
     """
-    judge, measure = (is_valid, "valid") if expect is None else (_expecting(expect), "as expected")
     base = {"prompt": read_text("-") if prompt == "-" else prompt, "constraint": constraint}
     base |= {"notation": notation, "native": None if notation is None else "", "shape": shape}
     given = {name: value for name, value in base.items() if value is not None}
@@ -102,12 +92,14 @@ def ab(
         )
     name = model or next(iter(chosen), EMBEDDED)
     options = loading.options(name)
-    requests = [msgspec.structs.replace(request, model=name) for request in requests]
+    expected = next((request.expected for request in requests if request.expected is not None), None)
+    requests = [msgspec.structs.replace(request, model=name, expected=expected) for request in requests]
+    requests = [expecting(request, expect) for request in requests]
     numbers = distinct_seeds(seeds_of(seeds), *requests)
     if numbers != seeds_of(seeds):
         print_note("At temperature 0 all seeds give the same tokens: one run per prompt.")
     plan = RequestPlan(dict(zip("ab", requests)), numbers)
-    results = AbResults(plan, judge, measure, _names(first, second))
+    results = AbResults(plan, _names(first, second))
     with ExitStack() as stack:
         stack.enter_context(closing_when_ended())
         source = stack.enter_context(opened(name, options=options, prompts=stored.cache, quiet=as_json))
@@ -149,16 +141,6 @@ def _request(
 def _names(first: Path, second: Path) -> tuple[str, str]:
     """The files' names if they differ, otherwise A and B."""
     return (first.stem, second.stem) if first.stem != second.stem else ("A", "B")
-
-
-def _expecting(text: str) -> Judge:
-    """Raises InputError."""
-    document = parse_json(text, "--expect")
-    if not isinstance(document, dict):
-        raise InputError(
-            "A call is a JSON object.", where="--expect", hint='Write {"tool": "…", "arguments": {…}}.'
-        )
-    return expecting(*call_of(document, "--expect"))
 
 
 def _print(report: AbReport) -> None:

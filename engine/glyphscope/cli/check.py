@@ -11,15 +11,18 @@ import typer
 from rich.text import Text
 
 from glyphscope.base.shorten import json_excerpt
+from glyphscope.base.visible import visible
 from glyphscope.cli.inputs import (
     InputError,
     answer_lines,
+    expecting,
     in_shape,
     note_uncallable,
     read_registry,
     read_text,
 )
 from glyphscope.cli.options import (
+    ExpectOption,
     JsonOption,
     NotationOption,
     RegistryOption,
@@ -37,10 +40,11 @@ from glyphscope.cli.output import (
     short_pointer,
     status_text,
 )
-from glyphscope.events import Notation, Shape, Thinking, Violation
+from glyphscope.events import ExpectedAnswer, Notation, RunRequest, Shape, Thinking, Violation
 from glyphscope.registry import ToolRegistry, parse_document
 from glyphscope.validation.call import CallValidator, CheckReport
 from glyphscope.validation.checker import unchecked
+from glyphscope.validation.matching import Matcher
 
 
 def check(
@@ -84,9 +88,12 @@ def check(
         ),
     ] = False,
     thinking: ThinkingOption = "auto",
+    expect: ExpectOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Validate a tool call. Exit code 1 if it is invalid."""
+    """Validate a tool call. Exit code 1 if it is invalid, or not the expected one."""
+    if expect is not None and (file is None or lines is not None or template is not None):
+        raise InputError("--expect is for one call in FILE.")
     if template is not None:
         if chunk is not None or stop:
             raise InputError("--chunk and --stop are for single calls, and --template reads whole turns.")
@@ -101,10 +108,16 @@ def check(
     elif file is not None and lines is None:
         text = read_text(file)
         tools = read_registry(registry)
+        request = expecting(RunRequest(prompt="", registry=tools.to_document()), expect)
         report = _validated(text, tools, notation, in_shape(tools, shape), chunk=chunk, stop=stop)
-        print_json(report) if as_json else _print_report(report, text, tools)
-        valid = report.valid
-        if not valid:
+        difference = _difference(report, request.expected)
+        if as_json:
+            known = {} if request.expected is None else {"difference": difference}
+            print_json({**msgspec.to_builtins(report), **known})
+        else:
+            _print_report(report, text, tools, difference)
+        valid = report.valid and not difference
+        if not report.valid:
             note_uncallable(tools.get(report.tool or ""), set())
     else:
         raise InputError("Give either FILE (or - for standard input) or --lines FILE.")
@@ -162,6 +175,16 @@ def _validated(
     return msgspec.structs.replace(validator.report(), tokens=tokens, stopped_at=stopped_at)
 
 
+def _difference(report: CheckReport, expected: ExpectedAnswer | None) -> str:
+    """The difference of a valid call from the expected one, in words; empty if there is none."""
+    if expected is None or not report.valid or report.tool is None or report.arguments is None:
+        return ""
+    if len(expected.calls) > 1:
+        raise InputError("Several calls are expected, and FILE has one.", where="--expect")
+    found = Matcher().difference(expected.calls[0], report.tool, report.arguments)
+    return "" if found is None else found.words
+
+
 class _Registries:
     """The registries that the lines name, each read once."""
 
@@ -213,7 +236,7 @@ def _one_of(line: dict[str, Any], key: str, choices: tuple[str, ...], default: s
     return cast(str, value)
 
 
-def _print_report(report: CheckReport, text: str, tools: ToolRegistry) -> None:
+def _print_report(report: CheckReport, text: str, tools: ToolRegistry, difference: str) -> None:
     out = console()
     deciding = min((error.char for error in report.errors), default=None)
     out.print(marked(text, deciding, out.width))
@@ -236,4 +259,8 @@ def _print_report(report: CheckReport, text: str, tools: ToolRegistry) -> None:
         for each in unchecked(tool.parameters):
             print_note(f"! {tool.name}: {each.pointer} is not checked: {each.why}.", "yellow")
     verdict = f"✓ a valid call of {report.tool}" if report.valid else "✗ not a valid call"
-    print_text(verdict, "bold green" if report.valid else "bold red")
+    if difference:
+        verdict = f"≠ a valid call of {report.tool}, not the expected one: {difference}"
+    print_text(
+        visible(verdict), "bold yellow" if difference else "bold green" if report.valid else "bold red"
+    )

@@ -26,7 +26,9 @@ from glyphscope.registry import (
     bundled_registry,
     default_registry,
     load_registry,
+    parse_document,
 )
+from glyphscope.turns.form import read_form
 
 STDIN = "-"
 
@@ -127,6 +129,23 @@ def as_json_object(value: Any, place: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise InputError("Each line must be a JSON object.", where=place)
     return value
+
+
+def expecting(request: RunRequest, text: str | None) -> RunRequest:
+    """The request with the right answer that `--expect` describes, if it is given. Raises InputError."""
+    if text is None:
+        return request
+    from glyphscope.evals.suites.expected_text import (  # most commands have no need of it
+        ExpectedTextError,
+        read_expected,
+    )
+
+    form = read_form(request.form) if request.native == "template" else None
+    try:
+        expected = read_expected(text, parse_document(request.registry), request.answer, form)
+    except ExpectedTextError as error:
+        raise InputError(error.message, where=f"--expect, {error.where}", hint=error.hint) from None
+    return msgspec.structs.replace(request, expected=expected)
 
 
 def in_shape(registry: ToolRegistry, shape: Shape) -> Shape:

@@ -39,6 +39,15 @@ RegistryOption: TypeAlias = Annotated[
         help="Tools that may be called (JSON), or default, verbs, workspace, destiny, custom. Default: the first.",
     ),
 ]
+ExpectOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--expect",
+        metavar="CALL",
+        help="The right answer: a call in GLYPH or JSON in any shape, in OpenAI's wrapper, or as in a suite. A valid "
+        "call that differs from it is not a success.",
+    ),
+]
 
 
 def request_option(name: str) -> Any:

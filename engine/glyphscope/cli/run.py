@@ -28,11 +28,11 @@ from glyphscope.cli.conversation import (
     recorded_state,
     rest_of,
 )
-from glyphscope.cli.inputs import InputError, note_unenforced, read_registry, read_text
+from glyphscope.cli.inputs import InputError, expecting, note_unenforced, read_registry, read_text
 from glyphscope.cli.interaction import TerminalInteraction
 from glyphscope.cli.load_options import LoadingOption, StoredPromptsOption, opened
 from glyphscope.cli.option_groups import Given, with_groups
-from glyphscope.cli.options import JsonOption, ModelOption, RegistryOption
+from glyphscope.cli.options import ExpectOption, JsonOption, ModelOption, RegistryOption
 from glyphscope.cli.output import (
     TextTable,
     console,
@@ -69,6 +69,7 @@ from glyphscope.models.interface import Model
 from glyphscope.models.opening import EMBEDDED
 from glyphscope.registry import parse_document
 from glyphscope.runs import RunState, reduce_event, run_state
+from glyphscope.runs.endings import is_unexpected, outcome_of
 from glyphscope.runs.strategies import run as run_request
 from glyphscope.runs.strategies.loop.presets import compose
 from glyphscope.runs.strategies.routing.candidates import read_router, router_preset, router_presets
@@ -241,6 +242,7 @@ def run(
     ] = None,
     chat_template: ChatTemplateOption = None,
     how: StrategyOptions,
+    expect: ExpectOption = None,
     system: SystemOption = None,
     messages: MessagesOption = None,
     continued: ContinueOption = None,
@@ -255,11 +257,12 @@ def run(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Run a model and show the call while it is generated. Exit code 0 for a valid call, otherwise 1.
+    """Run a model and show the call while it is generated. Exit code 0 for a valid call, with --expect for the expected
+    one, otherwise 1.
 
     With --json each event is a line; the last is run_finished or run_failed. With --seeds no tool runs, --json prints
-    the distribution, and the exit code is 0 if every run ended with a valid answer. With --strategy loop the calls
-    are executed, and the exit code is 0 if the enforced conditions of the conversation were met.
+    the distribution, and the exit code is 0 if every run ended with a valid answer, the expected one. With --strategy
+    loop the calls are executed, and the exit code is 0 if the enforced conditions of the conversation were met.
     """
     options = loading.options(model)
     usual = RunRequest(prompt="", registry={})
@@ -313,6 +316,7 @@ def run(
         request = msgspec.structs.replace(
             request, registry=tools.registry.to_document(), sources=tools.by_tool
         )
+        request = expecting(request, expect)
         source = stack.enter_context(opened(model, options=options, prompts=stored.cache, quiet=as_json))
         if sampling.profile is not None:  # recommendations depend on the model itself
             request = msgspec.structs.replace(request, sampling=sampling.of(source.info))
@@ -350,7 +354,7 @@ def seeds_to_run(text: str, request: RunRequest) -> tuple[int, ...]:
 def print_distribution(
     request: RunRequest, seeds: tuple[int, ...], model: Model, records: Path | None, *, as_json: bool
 ) -> int:
-    """Run, print, and return the exit code: 0 if every run ended with a valid answer."""
+    """Run, print, and return the exit code: 0 if every run ended with a valid answer, as expected."""
     if request.sampling.temperature <= 0:
         print_note("At temperature 0 all seeds give the same tokens: one run.")
     samples, results, states = RequestPlan({"seed": request}, seeds).samples, SeedResults(), []
@@ -361,14 +365,15 @@ def print_distribution(
     print_json(result) if as_json else _print(result)
     if interrupted(states, samples):
         return INTERRUPTED
-    return 0 if result.n and not result.failed and all(group.ok for group in result.groups) else 1
+    right = all(group.ok and not group.difference for group in result.groups)
+    return 0 if result.n and not result.failed and right else 1
 
 
 def _print(result: Distribution) -> None:
     table = TextTable("runs", "share", "", "answer", "first difference", right=("runs", "share"))
     for group in result.groups:
         divergence = None if group.divergence is None else result.divergences[group.divergence]
-        mark = "✓" if group.ok else "✗"
+        mark = "✗" if not group.ok else "≠" if group.difference else "✓"
         label = visible(group.label)
         bar = "█" * max(round(group.share.share * _BAR), 1)
         table.add_row(
@@ -380,6 +385,9 @@ def _print(result: Distribution) -> None:
         )
         seeds = listed([*map(str, group.seeds)], _MAX_SEEDS)
         table.add_row("", "", "", Text(f"  seed {seeds}", style="dim"), "")
+        if group.difference:
+            words = f"  not the expected one: {visible(group.difference)}"
+            table.add_row("", "", "", Text(words, style="yellow"), "")
     console().print(table)
     for divergence in result.divergences[:_MAX_DIVERGENCES]:
         print_text(f"At {divergence_words(divergence)}:")
@@ -432,9 +440,11 @@ def show(events: Iterable[AnyEvent], *, as_json: bool) -> RunState:
 
 
 def exit_code(state: RunState) -> int:
-    """0 for a valid call, 1 for none, 2 if the request could not be run, 130 for an interrupted run."""
+    """0 for a valid call that is as expected, 1 for another one or none, 2 if the request could not be run, 130 for an
+    interrupted run.
+    """
     if state.failed is not None:
         return 2 if state.failed.code in BAD_REQUEST else 1
     if state.outcome == "cancelled":
         return INTERRUPTED
-    return 0 if state.outcome == "valid" else 1
+    return 0 if state.outcome == "valid" and not is_unexpected(outcome_of(state)) else 1

@@ -15,11 +15,11 @@ from glyphscope.base.figures import duration, duration_ms, pluralize
 from glyphscope.base.shorten import shorten
 from glyphscope.base.visible import visible
 from glyphscope.cli.output import STATUS_MARKS, TextTable, short_pointer, status_text
-from glyphscope.events import AnyEvent, ConstraintReady, Status
+from glyphscope.events import AnyEvent, ConstraintReady
 from glyphscope.explain.segments import reasoning_tokens
 from glyphscope.notation.write import write_call
 from glyphscope.runs import CallState, FieldState, RunState, StageState
-from glyphscope.runs.endings import RunEnd, end_of
+from glyphscope.runs.endings import EndStatus, RunEnd, end_of, is_unexpected
 from glyphscope.runs.event_rows import Mark, Note, describe, json_text
 from glyphscope.runs.stage_words import narrowed_words
 
@@ -29,8 +29,9 @@ MAX_CALLS = 50
 """The maximum number of calls of one answer that are listed one by one."""
 
 
-_SIGNS: dict[Status, tuple[str, str]] = {
+_SIGNS: dict[EndStatus, tuple[str, str]] = {
     "holds": ("✓", "bold green"),
+    "differs": ("≠", "bold yellow"),
     "open": ("•", "bold yellow"),
     "impossible": ("✗", "bold red"),
 }
@@ -39,6 +40,7 @@ _SIGNS: dict[Status, tuple[str, str]] = {
 _MARKS: dict[Mark, tuple[str, str]] = {
     "running": ("▸", ""),
     "holds": ("✓", "green"),
+    "differs": ("≠", "yellow"),
     "impossible": ("✗", "bold red"),
     "waits": ("?", "bold yellow"),
     "note": ("·", "dim"),
@@ -265,10 +267,11 @@ def _ending(state: RunState) -> list[RenderableType]:
     kind = end.outcome.partition(" ")[0]
     if call is not None and kind in ("valid", "aborted"):
         calls = state.present.calls if state.segments else []
+        sign, style = _SIGNS["differs" if is_unexpected(end.outcome) else "holds"]
         for each in calls[:MAX_CALLS] or [call]:
             written = write_call(each.tool, each.arguments, style="json", shape="name-arguments")
-            parts.append(Text.assemble(("✓ ", "bold green"), visible(written)))
-    if kind not in ("valid", "aborted"):
+            parts.append(Text.assemble((f"{sign} ", style), visible(written)))
+    if kind not in ("valid", "aborted") or is_unexpected(end.outcome):
         parts += _end_lines(end)
     of_these = f"{_reasoned(state)}{finished.forced:,} forced{_begun(state)}"
     parts.append(

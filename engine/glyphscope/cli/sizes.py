@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any
 
 import msgspec
 import typer
@@ -15,7 +15,6 @@ from glyphscope.cli.inputs import (
     InputError,
     as_json_object,
     in_shape,
-    parse_json,
     read_answer,
     read_json_lines,
     read_registry,
@@ -27,7 +26,7 @@ from glyphscope.cli.output import TextTable, console, print_json, print_text
 from glyphscope.events import NOTATIONS, Notation, RunRequest, Shape
 from glyphscope.grammar.shapes import fitting_shape
 from glyphscope.models.interface import Model
-from glyphscope.notation.shapes import shape_keys
+from glyphscope.notation.shapes import call_of
 from glyphscope.notation.write import Sizes, Style, call_sizes, sum_of, value_sizes
 from glyphscope.prompting.messages import render_messages
 from glyphscope.registry import ToolRegistry, parse_document
@@ -92,7 +91,7 @@ def sizes(
         shape = fitting_shape(tools, in_shape(tools, shape))
         request = RunRequest(prompt="", registry=tools.to_document(), shape=shape)
         for place, line in read_json_lines(calls):
-            measured.append(partial(call_sizes, *call_of(as_json_object(line, place), place), shape))
+            measured.append(partial(call_sizes, *_call_of(as_json_object(line, place), place), shape))
     if not measured:
         what, form = ("value", "JSON") if answer else ("call", '{"tool": …, "arguments": …}')
         raise InputError(f"The file contains no {what}.", where=calls, hint=f"Write one per line: {form}")
@@ -104,26 +103,10 @@ def sizes(
     print_json(report) if as_json else _print_report(report)
 
 
-def call_of(line: dict[str, Any], place: str) -> tuple[str, dict[str, Any]]:
-    """Tool and arguments of a call in any shape, in OpenAI's wrapper, or as `{"tool", "arguments"}`."""
-    if isinstance(function := line.get("function"), dict):
-        line = function
-    if isinstance(line.get("arguments"), str):  # OpenAI writes them as JSON in a string
-        line = {**line, "arguments": parse_json(line["arguments"], f"{place}, arguments")}
-    pairs = [
-        ("tool", "arguments"),
-        *((keys.name_key, keys.args_key) for keys in map(shape_keys, get_args(Shape))),
-    ]
-    for name_key, args_key in pairs:
-        name = line.get(name_key)
-        arguments = (
-            {key: value for key, value in line.items() if key != name_key}
-            if args_key is None
-            else line.get(args_key)
-        )
-        if isinstance(name, str) and isinstance(arguments, dict):
-            return name, arguments
-    raise InputError("Not a call.", where=place, hint='Write it as {"tool": "…", "arguments": {…}}.')
+def _call_of(line: dict[str, Any], place: str) -> tuple[str, dict[str, Any]]:
+    if (found := call_of(line)) is None:
+        raise InputError("Not a call.", where=place, hint='Write it as {"tool": "…", "arguments": {…}}.')
+    return found.tool, found.arguments
 
 
 def _of_values(answer: str) -> RunRequest:

@@ -7,8 +7,7 @@ over several. At temperature 0 every seed gives the same tokens, so there is one
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import msgspec
 
@@ -17,20 +16,16 @@ from glyphscope.evals.alignment import align, as_text, difference_words
 from glyphscope.evals.matrix.plan import Planned
 from glyphscope.evals.matrix.seeds import RequestPlan, RunKey, run_key
 from glyphscope.evals.results.words import mcnemar_words, points, share_words
-from glyphscope.evals.scoring.matching import Matcher
 from glyphscope.evals.statistics import PairTable, Share, mcnemar, newcombe, share
-from glyphscope.evals.suites.suite import ExpectedCall
 from glyphscope.events import RunRequest
 from glyphscope.runs import RunState
+from glyphscope.runs.expected import difference_of
 from glyphscope.runs.prepared import request_of
 
 ENOUGH = 6
 """With fewer seeds the exact test cannot be significant: with all on one side, p is 2 / 2^n, which is 0.06 for five."""
 _PLAIN = ("prompt", "system", "preset", "registry", "history")
 """The fields of a request from which the prompt is made."""
-
-Judge = Callable[[RunState], str]
-"""Returns the reason why a run is not as expected; empty if it is."""
 
 
 class Trial(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,10 +79,11 @@ def what_differs(first: RunRequest, second: RunRequest) -> tuple[str, ...]:
     return tuple(name for name in names if getattr(first, name) != getattr(second, name))
 
 
-def is_valid(state: RunState) -> str:
-    """The judge without an expected call: any valid call is right."""
+def fault_of(state: RunState) -> str:
+    """Why a run is not as expected; empty if it is. Without an expected answer, any valid one is right."""
     if state.outcome == "valid":
-        return ""
+        found = difference_of(state)
+        return "" if found is None else found.words
     fault = state.aborted or (state.violations[0] if state.violations else None)
     expected = "call" if state.asks_for_call else "answer"
     return (
@@ -97,26 +93,13 @@ def is_valid(state: RunState) -> str:
     )
 
 
-def expecting(tool: str, arguments: dict[str, Any]) -> Judge:
-    """The judge for an expected call: that tool with exactly those arguments."""
-    expected, matcher = ExpectedCall(tools=(tool,), arguments=arguments), Matcher()
-
-    def judge(state: RunState) -> str:
-        if state.call is None:
-            return is_valid(state) or "no call"
-        found = matcher.difference(expected, state.call.tool, state.call.arguments)
-        return "" if found is None else found.words
-
-    return judge
-
-
-def trial_of(state: RunState, judge: Judge) -> Trial:
+def trial_of(state: RunState) -> Trial:
     """The verdict on a finished run; `ok` None for any other."""
     tokens = sum(len(stage.tokens) for stage in state.stages)
     if state.failed is not None or state.finished is None or state.outcome == "cancelled":
         why = state.failed.message if state.failed is not None else "stopped"
         return Trial(ok=None, why=why, tokens=tokens)
-    why = judge(state)
+    why = fault_of(state)
     call = f"{state.call.tool} {as_text(state.call.arguments)}" if state.call is not None else ""
     return Trial(ok=not why, call=call or (_answer(state) or ""), why=why, tokens=tokens)
 
@@ -126,11 +109,9 @@ def _answer(state: RunState) -> str | None:
     return None if state.asks_for_call or state.answer is None else state.answer.text
 
 
-def pair_of(
-    seed: int, states: tuple[RunState, RunState], names: tuple[str, str], judge: Judge = is_valid
-) -> AbPair:
+def pair_of(seed: int, states: tuple[RunState, RunState], names: tuple[str, str]) -> AbPair:
     """Both runs of a seed, judged and aligned."""
-    first, second = (trial_of(state, judge) for state in states)
+    first, second = map(trial_of, states)
     alignment = align(list(states))
     words = difference_words(alignment, names) if alignment.first is not None else ""
     return AbPair(seed=seed, first=first, second=second, difference=words)
@@ -139,29 +120,24 @@ def pair_of(
 class AbResults:
     """The runs of a plan of two requests as they end, and a pair for each seed that has both runs.
 
-    The `judge` decides whether a run is ok, for which `measure` is the word; `names` are those of the two.
+    A run is ok if it is valid, and as expected if the requests say so; `names` are those of the two.
     """
 
-    def __init__(
-        self,
-        plan: RequestPlan,
-        judge: Judge = is_valid,
-        measure: str = "valid",
-        names: tuple[str, str] = ("A", "B"),
-    ) -> None:
+    def __init__(self, plan: RequestPlan, names: tuple[str, str] = ("A", "B")) -> None:
         self.plan, self.names = plan, names
         self.states: dict[RunKey, RunState] = {}
         self.trials: dict[RunKey, Trial] = {}
         self.pairs: dict[int, AbPair] = {}
         """By seed."""
-        self._judge, self._measure = judge, measure
+        expects = any(request_of(request).expected for request in plan.arms.values())
+        self._measure = "as expected" if expects else "valid"
 
     def add(self, planned: Planned, state: RunState) -> None:
         key, seed = run_key(planned), planned.seed
-        self.states[key], self.trials[key] = state, trial_of(state, self._judge)
+        self.states[key], self.trials[key] = state, trial_of(state)
         first, second = (self.states.get((arm, seed)) for arm in self.plan.arms)
         if first is not None and second is not None:
-            self.pairs[seed] = pair_of(seed, (first, second), self.names, self._judge)
+            self.pairs[seed] = pair_of(seed, (first, second), self.names)
 
     @property
     def differ(self) -> tuple[str, ...]:

@@ -25,6 +25,7 @@ from glyphscope.evals.results.words import share_words
 from glyphscope.evals.statistics import Share, share
 from glyphscope.events import Token
 from glyphscope.runs import RunState
+from glyphscope.runs.expected import difference_of
 
 BEFORE = 32
 """Characters of the text before a divergence that are kept."""
@@ -75,7 +76,8 @@ class AnswerGroup(msgspec.Struct, frozen=True, kw_only=True, rename={"divergence
     """The runs with the same answer: the same calls, or the same reason why there is none.
 
     Calls are the same if their tools are and their arguments are equal as JSON values. `divergence` is the index of the
-    divergence from the largest group, None for that group itself.
+    divergence from the largest group, None for that group itself. `difference` is that from the expected answer, in
+    words; empty if there is none.
     """
 
     label: str
@@ -83,6 +85,7 @@ class AnswerGroup(msgspec.Struct, frozen=True, kw_only=True, rename={"divergence
     seeds: tuple[int, ...]
     share: Share
     divergence: int | None = None
+    difference: str = ""
 
 
 class Distribution(msgspec.Struct, frozen=True, kw_only=True, rename={"divergences": "partings"}):
@@ -142,6 +145,7 @@ def distribution(runs: Sequence[SeedRun]) -> Distribution:
                 seeds=tuple(run.seed for run in same),
                 share=share(len(same), len(counted_runs)),
                 divergence=shared[-1] if at and shared else None,
+                difference=_difference(same[0]),
             )
         )
     result = Distribution(
@@ -151,6 +155,11 @@ def distribution(runs: Sequence[SeedRun]) -> Distribution:
         failed=tuple(run.seed for run in runs if run.answer is None),
     )
     return msgspec.structs.replace(result, words=_words(result))
+
+
+def _difference(run: SeedRun) -> str:
+    found = difference_of(run.state) if run.ok else None
+    return "" if found is None else found.words
 
 
 class SeedResults:
@@ -320,6 +329,9 @@ def _words(result: Distribution) -> tuple[str, ...]:
         f"{runs}, {answers}.{failed}" if result.n > 1 else f"One run.{failed}",
         f"Most frequent: {visible(label)}, {share_words(top.share)}.",
     ]
+    if any(group.difference for group in result.groups):
+        right = sum(len(group.seeds) for group in result.groups if group.ok and not group.difference)
+        words.append(f"As expected: {share_words(share(right, result.n))}.")
     if result.divergences:
         first = result.divergences[0]
         words.append(f"The answers first differ at {divergence_words(first)}: {_sampled_words(first)}.")

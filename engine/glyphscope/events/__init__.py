@@ -44,6 +44,7 @@ from glyphscope.events.evidence import (
     Spans,
     TokenStep,
 )
+from glyphscope.events.expected import ExpectedAnswer, ExpectedCall, FinalText
 from glyphscope.events.load_options import DEFAULT_LOAD, MAX_SEQUENCES, FlashAttention, KvType, LoadOptions
 from glyphscope.events.request import (
     DEFAULT_CHAT,

@@ -39,6 +39,7 @@ from glyphscope.events.choices import (
     ToolUse,
     default_order,
 )
+from glyphscope.events.expected import ExpectedAnswer
 from glyphscope.events.sampling import Sampling, stop_problem
 from glyphscope.events.setting import Setting
 
@@ -258,6 +259,7 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     permissions. With `written`, the answer begins with these pieces, and `max_tokens` counts the tokens after them;
     only with the strategy direct. `branch_of` is only the origin. `relaxed` keywords are removed from the registry
     for the constraint and the verdict, in this order, but not for the prompt; only with the strategy direct.
+    `expected` is the right answer to this prompt, by which the run's answer is judged.
     """
 
     prompt: str
@@ -364,6 +366,7 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     written: tuple[PrefixPart, ...] = ()
     branch_of: BranchPoint | None = None
     relaxed: tuple[Relaxed, ...] = ()
+    expected: ExpectedAnswer | None = None
 
     @property
     def chat(self) -> ChatOptions:

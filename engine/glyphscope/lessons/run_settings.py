@@ -18,7 +18,6 @@ import msgspec
 from glyphscope.base.errors import GlyphscopeError, LessonError, PlacedProblem, RegistryError
 from glyphscope.base.inputs import named_file, read_file, utf8_text
 from glyphscope.base.structs import ready
-from glyphscope.evals.scoring.matching import shown
 from glyphscope.evals.suites.registries import only_allowed, open_registry
 from glyphscope.evals.suites.structure import Found, problems_of
 from glyphscope.events import (
@@ -55,6 +54,7 @@ from glyphscope.runs.strategies.loop.presets import compose
 from glyphscope.runs.strategies.routing.candidates import router_preset
 from glyphscope.turns.expected import Expected
 from glyphscope.turns.own import answer_form
+from glyphscope.validation.matching import shown
 
 MAX_TOKENS = 512
 """The maximum tokens of an answer of a lesson's run."""

@@ -14,6 +14,7 @@ A fourth form does not belong to a template: `openai` is our text for an endpoin
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -50,6 +51,35 @@ NAMED_CALLS: dict[NativeForm, NamedCall] = {
     "mistral": NamedCall("name-arguments", "[TOOL_CALLS] [", "]"),
     "openai": NamedCall("name-arguments"),
 }
+
+
+class WrittenCall(NamedTuple):
+    """A call in a document; `below` is the JSON Pointer of its arguments there."""
+
+    tool: str
+    arguments: dict[str, Any]
+    below: str
+
+
+def call_of(document: Any) -> WrittenCall | None:
+    """The call in a document: in any shape, in OpenAI's wrapper, or as `{"tool", "arguments"}`; else None."""
+    if not isinstance(document, dict):
+        return None
+    if isinstance(function := document.get("function"), dict):
+        found = call_of(function)
+        return None if found is None else found._replace(below=f"/function{found.below}")
+    if isinstance(document.get("arguments"), str):  # OpenAI writes them as JSON in a string
+        try:
+            document = {**document, "arguments": json.loads(document["arguments"])}
+        except (ValueError, RecursionError):
+            return None
+    for name_key, args_key in (("tool", "arguments"), *_KEYS.values()):
+        name = document.get(name_key)
+        beside = {key: value for key, value in document.items() if key != name_key}
+        arguments = beside if args_key is None else document.get(args_key)
+        if isinstance(name, str) and isinstance(arguments, dict):
+            return WrittenCall(name, arguments, "" if args_key is None else f"/{args_key}")
+    return None
 
 
 def shape_keys(shape: Shape) -> ShapeKeys:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import msgspec
 
@@ -23,21 +24,30 @@ from glyphscope.events import LimitReached, RunFailed, RunRequest, Status
 from glyphscope.events.stream import FailureCode
 from glyphscope.runs.state import RunState
 
+if TYPE_CHECKING:
+    from glyphscope.validation.matching import ArgumentDifference
+
+
+EndStatus: TypeAlias = Status | Literal["differs"]
+
 
 @dataclass(frozen=True)
 class RunEnd:
     """`outcome` is that of `outcome_of`; `words` have no full stop. `hint` has sentences, or is empty if there is
-    nothing to do. `status` is `holds` for a good end, `open` for one that may be unexpected, `impossible` for a bad
-    one.
+    nothing to do. `status` is `holds` for a good end, `open` for one that may be unexpected, `differs` for a good one
+    with another answer than the expected one, `impossible` for a bad one.
     """
 
     outcome: str
     words: str
     hint: str
-    status: Status
+    status: EndStatus
 
 
 _HOLDS = frozenset({"valid", "valid answer", "judged", "answered", "no-tool"})
+_COMPARED = (_HOLDS | {"valid relaxed"}) - {"judged"}
+"""Outcomes of runs that are compared with the expected answer."""
+_UNEXPECTED = "unexpected"
 _NO_CALL = frozenset({"invalid", "length", "end-of-text", "stop-string"})
 _IMPOSSIBLE = _NO_CALL | {"aborted", "failed", "limit", "refused", "unanswered"}
 
@@ -46,8 +56,24 @@ def outcome_of(state: RunState) -> str:
     """How the run ended, in a word that lists and files have: `valid`, `valid relaxed` (with relaxed constraints),
     `valid answer` and `invalid answer` (another one than a call),
     `judged`, `answered`, `no-call` (answered although it could have called a tool), `no-tool`, `cut-off` (an answer),
-    `aborted CODE`, `failed CODE`, `unfinished`, `invalid`, or the reason of its end.
+    `aborted CODE`, `failed CODE`, `unfinished`, `invalid`, or the reason of its end. After a good end ` unexpected`
+    follows if the request expects another answer.
     """
+    outcome = _outcome_of(state)
+    return outcome if _difference(outcome, state) is None else f"{outcome} {_UNEXPECTED}"
+
+
+def _difference(outcome: str, state: RunState) -> ArgumentDifference | None:
+    """The difference from the expected answer of a run with a good end."""
+    expected = state.started is not None and state.started.request.expected is not None
+    if not expected or outcome not in _COMPARED:
+        return None
+    from glyphscope.runs.expected import difference_of  # which most runs have no need of
+
+    return difference_of(state)
+
+
+def _outcome_of(state: RunState) -> str:
     finished = state.finished
     if state.failed is not None:
         return f"failed {state.failed.code}"
@@ -75,8 +101,16 @@ def outcome_of(state: RunState) -> str:
     return "valid relaxed" if state.started is not None and state.started.request.relaxed else "valid"
 
 
+def is_unexpected(outcome: str) -> bool:
+    """Whether an `outcome_of` is that of a good end with another answer than the expected one."""
+    return outcome.endswith(f" {_UNEXPECTED}")
+
+
 def outcome_words(outcome: str, tr: Translate = english) -> str:
     """An `outcome_of` in the few words of a list; an unknown one as it is."""
+    if is_unexpected(outcome):
+        plain = outcome_words(outcome.rpartition(" ")[0], tr)
+        return tr("{outcome}, not the expected one", outcome=plain)
     if outcome == "valid relaxed":
         return tr("valid call, relaxed")
     if outcome in ("valid answer", "invalid answer"):
@@ -104,21 +138,23 @@ def outcome_words(outcome: str, tr: Translate = english) -> str:
     return f"{words.get(kind, kind)}: {code}" if code else words.get(kind, kind)
 
 
-def status_of(outcome: str) -> Status:
+def status_of(outcome: str) -> EndStatus:
     """The status of an `outcome_of`, as `RunEnd` has it; `open` for an unknown one."""
     if outcome in _HOLDS:
         return "holds"
+    if is_unexpected(outcome):
+        return "differs"
     return "impossible" if outcome.partition(" ")[0] in _IMPOSSIBLE else "open"
 
 
 def end_of(state: RunState, tr: Translate = english) -> RunEnd:
     """The end of the run, in the language of `tr`."""
-    outcome = outcome_of(state)
+    plain, outcome = _outcome_of(state), outcome_of(state)
     kind = outcome.partition(" ")[0]
-    words, status = _words(kind, outcome_words(outcome, tr), state, tr), status_of(outcome)
+    words, status = _words(kind, outcome_words(plain, tr), state, tr), status_of(outcome)
     if state.started is not None and state.outcome in ("valid", "invalid"):
         request = state.started.request
-        if request.relaxed and (kind == "valid" or status == "holds"):
+        if request.relaxed and (kind == "valid" or status_of(plain) == "holds"):
             schema = request.answer.has_schema
             words = (
                 tr("{outcome}, with the schema relaxed", outcome=words)
@@ -127,7 +163,13 @@ def end_of(state: RunState, tr: Translate = english) -> RunEnd:
             )
         if request.grammar is not None and request.constraint != "off":
             words = tr("{outcome}, under a custom grammar", outcome=words)
-    return RunEnd(outcome, words, _hint(kind, state, tr), status)
+    hint = _hint(kind, state, tr)
+    if (found := _difference(plain, state)) is not None:
+        words = tr("{outcome}, not the expected one: {difference}", outcome=words, difference=found.words)
+        hint = hint or tr("Change the prompt or the tools, or what is expected.")
+    elif plain in _COMPARED and state.started is not None and state.started.request.expected is not None:
+        words = tr("{outcome}, as expected", outcome=words)
+    return RunEnd(outcome, words, hint, status)
 
 
 def _words(kind: str, words: str, state: RunState, tr: Translate) -> str:

@@ -33,7 +33,7 @@ from glyphscope.events import (
     TransformActed,
 )
 
-Mark: TypeAlias = Literal["running", "holds", "impossible", "waits", "note"]
+Mark: TypeAlias = Literal["running", "holds", "differs", "impossible", "waits", "note"]
 """The state of a row: running, successful, failed, waiting for the user, or only a note."""
 NoteKind: TypeAlias = Literal["heading", "words", "problem", "text", "json", "claims", "difference", "image"]
 

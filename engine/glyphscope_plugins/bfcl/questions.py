@@ -36,13 +36,13 @@ from glyphscope.evals.suites.suite import (
     MAX_SCENARIOS,
     VERSION,
     Expectation,
-    ExpectedCall,
     Scenario,
     ScenarioTurn,
     ScriptedResult,
     Suite,
     expectations,
 )
+from glyphscope.events import ExpectedCall
 from glyphscope.registry.document import parse_text, plain
 from glyphscope.registry.making import with_children
 

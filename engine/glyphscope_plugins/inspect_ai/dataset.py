@@ -27,8 +27,8 @@ from glyphscope.evals.suites.imported import (
     parse_json,
     read_text,
 )
-from glyphscope.evals.suites.suite import MAX_BYTES, Expectation, ExpectedCall, FinalText, PathCheck
-from glyphscope.events import Answer
+from glyphscope.evals.suites.suite import MAX_BYTES, Expectation, PathCheck
+from glyphscope.events import Answer, ExpectedCall, FinalText
 
 _INPUT = "input"
 _IMPORTED = frozenset({_INPUT, "target", "choices", "id", "metadata", "description"})

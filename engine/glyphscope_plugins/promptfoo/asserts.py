@@ -15,8 +15,8 @@ from typing import Any
 from glyphscope.base.shorten import shorten
 from glyphscope.evals.suites.imported import NotReadable, schema_of_answers
 from glyphscope.evals.suites.rules import pattern_problem
-from glyphscope.evals.suites.suite import Expectation, ExpectedCall, FinalText, JudgeCheck, PathCheck
-from glyphscope.events import Answer
+from glyphscope.evals.suites.suite import Expectation, JudgeCheck, PathCheck
+from glyphscope.events import Answer, ExpectedCall, FinalText
 from glyphscope_plugins.promptfoo.templates import js_json, js_text
 
 ANSWER, VALUE = "$.answer", "$.value"

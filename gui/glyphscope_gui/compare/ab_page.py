@@ -133,12 +133,11 @@ class AbPage(SeededPage):
         named(self.temperature, words=tr("Temperature for both prompts"))
         self.temperature.setValue(WARM_TEMPERATURE)
         self.expect = named(
-            LineEdit(self, placeholderText=tr("any valid call")),
+            LineEdit(self, placeholderText=tr("as set for the prompt, or any valid call")),
             "abExpect",
             tr("Expected call"),
             tip=tr(
-                'As JSON: {"tool": …, "arguments": {…}}. With the mask every call is valid: enter '
-                "the call that is correct."
+                "A call in GLYPH or JSON. With the mask every call is valid: enter the call that is correct."
             ),
         )
         self.expect_button = push_button(

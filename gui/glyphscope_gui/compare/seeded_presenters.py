@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, cast
@@ -11,11 +10,13 @@ import msgspec
 from PySide6.QtCore import QObject
 
 from glyphscope.base.errors import GlyphscopeError
-from glyphscope.evals.ab import AbResults, Judge, expecting, is_valid
+from glyphscope.evals.ab import AbResults
 from glyphscope.evals.answers import Distribution, Divergence, SeedResults
 from glyphscope.evals.matrix.seeds import RequestPlan, RunKey, distinct_seeds
 from glyphscope.evals.running.requests import changed_request
-from glyphscope.events import RunRequest, Sampling
+from glyphscope.evals.suites.expected_text import expected_text, read_expected
+from glyphscope.events import ExpectedAnswer, ExpectedCall, RunRequest, Sampling
+from glyphscope.registry import parse_document
 from glyphscope.runs import PreparedRequest, RunState
 from glyphscope.runs.prepared import request_of
 from glyphscope.store import load_project
@@ -114,10 +115,11 @@ class AbPresenter(ExperimentPresenter):
 
     def _expect(self) -> None:
         """Expect the call of the playground's run."""
-        call = self._runs.state.call
-        if call is not None:
-            document = {"tool": call.tool, "arguments": call.arguments}
-            self._page.expect.setText(json.dumps(document, ensure_ascii=False))
+        started, call = self._runs.state.started, self._runs.state.call
+        if call is not None and started is not None:
+            expected = ExpectedAnswer(calls=(ExpectedCall(tools=(call.tool,), arguments=call.arguments),))
+            request = started.request
+            self._page.expect.setText(expected_text(expected, request.notation, request.shape))
 
     def _open_row(self, which: int, row: int) -> None:
         self._open(self.experiment.runs.get((ARMS[which], self._page.model.rows[row].seed)))
@@ -245,11 +247,11 @@ def planned_results(
     the texts of their fields. Raises GlyphscopeError if they are invalid.
     """
     sampling = msgspec.structs.replace(base.sampling, temperature=temperature)
+    base = _expecting(base, expected)
     requests = [request_of_prompt(request, base, sampling) for request in (first, second)]
-    judge, measure = (_expected(expected), "as expected") if expected.strip() else (is_valid, "valid")
     numbers = few_seeds(seeds, tr("`glyphscope ab` runs more."))
     plan = RequestPlan(dict(zip(ARMS, requests)), distinct_seeds(numbers, *requests))
-    results = AbResults(plan, judge, measure)
+    results = AbResults(plan)
     if not results.differ:
         raise GlyphscopeError(
             tr("A and B are the same prompt."), hint=tr("Edit the prompt, or choose another one for A.")
@@ -268,17 +270,12 @@ def request_of_prompt(request: RunRequest, base: RunRequest, sampling: Sampling)
     )
 
 
-def _expected(text: str) -> Judge:
-    hint = tr('Write {"tool": "…", "arguments": {…}}.')
-    try:
-        document = json.loads(text)
-    except (ValueError, RecursionError):
-        raise GlyphscopeError(tr("The expected call is not JSON."), hint=hint) from None
-    tool = document.get("tool") if isinstance(document, dict) else None
-    arguments = document.get("arguments", {}) if isinstance(document, dict) else None
-    if not isinstance(tool, str) or not isinstance(arguments, dict):
-        raise GlyphscopeError(tr("The expected call needs a tool and arguments."), hint=hint)
-    return expecting(tool, arguments)
+def _expecting(request: RunRequest, text: str) -> RunRequest:
+    """The request with the expected answer in a text, if there is one. Raises GlyphscopeError."""
+    if not text.strip():
+        return request
+    expected = read_expected(text, parse_document(request.registry), request.answer)
+    return msgspec.structs.replace(request, expected=expected)
 
 
 _ARM = "seed"

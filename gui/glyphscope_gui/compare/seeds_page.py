@@ -15,6 +15,7 @@ from glyphscope.base.visible import visible
 from glyphscope.evals.answers import AnswerGroup, Distribution, Divergence, TokenOption, divergence_words
 from glyphscope.evals.results.words import rate_words, share_words
 from glyphscope.evals.statistics import Share
+from glyphscope.runs.endings import EndStatus
 from glyphscope_gui.compare.page import LOW
 from glyphscope_gui.compare.seeded_page import SeededPage
 from glyphscope_gui.shared.card import Card
@@ -25,6 +26,7 @@ from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import FollowsSize, hbox, holder, splitter, vbox
 from glyphscope_gui.shared.plain_table import PlainTable
 from glyphscope_gui.shared.table_model import Index, TableModel
+from glyphscope_gui.shared.verdict import END_VERDICTS
 from glyphscope_gui.theme import theme
 from glyphscope_gui.theme.sizes import GAP
 
@@ -77,14 +79,16 @@ class AnswersModel(TableModel[AnswerGroup]):
         )[column]
 
     def tip(self, row: AnswerGroup, column: int) -> str:
-        return f"{_label(row)}\n{share_words(row.share)}"
+        other = tr("Not the expected one: {difference}", difference=row.difference) if row.difference else ""
+        return "\n".join(filter(None, (_label(row), other, share_words(row.share))))
 
     def extra(self, row: AnswerGroup, column: int, role: int) -> Any:
         return row.share if role == SHARE_ROLE else None
 
 
 def _label(group: AnswerGroup) -> str:
-    return f"{'✓' if group.ok else '✕'} {visible(group.label, spaces=True)}"
+    status: EndStatus = "impossible" if not group.ok else "differs" if group.difference else "holds"
+    return f"{END_VERDICTS[status].sign} {visible(group.label, spaces=True)}"
 
 
 class ShareDelegate(QStyledItemDelegate):

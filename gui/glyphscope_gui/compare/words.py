@@ -16,7 +16,7 @@ from glyphscope.runs.endings import end_of
 from glyphscope_gui.compare.comparison import Column
 from glyphscope_gui.compare.experiment import RunPhase
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.verdict import VERDICTS
+from glyphscope_gui.shared.verdict import END_VERDICTS
 
 MAX_PROMPT = 60
 """Characters of an earlier request's prompt."""
@@ -111,8 +111,10 @@ def _ended(state: RunState) -> ColumnVerdict:
         return ColumnVerdict(tr("✕ failed"), "impossible", internal)
     end = end_of(state, tr)
     kind = end.outcome.partition(" ")[0]
-    verdict = VERDICTS[end.status]
+    verdict = END_VERDICTS[end.status]
     usual = tr("invalid") if end.status == "impossible" else tr("valid")
+    if end.status == "differs":
+        usual = verdict.words
     words, short = f"{verdict.sign} {_ANSWERS.get(kind, usual)}", ""
     detail = f"{capitalised(end.words)}."
     fault = state.aborted if kind == "aborted" else next(iter(state.violations), None)

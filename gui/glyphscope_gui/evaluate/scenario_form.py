@@ -22,8 +22,8 @@ from glyphscope.evals.suites.call_form import (
     with_assertions,
 )
 from glyphscope.evals.suites.reading import given_answer
-from glyphscope.evals.suites.suite import ExpectedCall, FinalText, Scenario
-from glyphscope.events import ANSWER_CHOICES, CALL, Answer, AnswerKind
+from glyphscope.evals.suites.suite import Scenario
+from glyphscope.events import ANSWER_CHOICES, CALL, Answer, AnswerKind, ExpectedCall, FinalText
 from glyphscope.registry import Tool, ToolRegistry
 from glyphscope_gui.evaluate.assertions_form import (
     MAX_LINES,

@@ -9,7 +9,7 @@ from glyphscope.store import HistoryRow
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.run_words import sampling_words, value_words
 from glyphscope_gui.shared.table_model import CellLine, ListModel
-from glyphscope_gui.shared.verdict import VERDICTS
+from glyphscope_gui.shared.verdict import END_VERDICTS
 
 _SAMPLED = 0.6
 """The sampling's share of the line's width beside a long outcome; the tooltip also contains it."""
@@ -42,7 +42,7 @@ class HistoryModel(ListModel[HistoryRow]):
         """Prompt and time, outcome and sampling, facts."""
         time = (tr("Pinned · ") if row.pinned else "") + when(row.time)
         status = status_of(row.outcome)
-        outcome = f"{VERDICTS[status].sign} {outcome_words(row.outcome, tr)}"
+        outcome = f"{END_VERDICTS[status].sign} {outcome_words(row.outcome, tr)}"
         return (
             CellLine(self.words(row, 0), "text", time, "accent" if row.pinned else "text-faint", small=False),
             CellLine(outcome, status, sampled(row, short=True), share=_SAMPLED),

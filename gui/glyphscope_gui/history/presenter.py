@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import TypeAlias
 
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QComboBox, QFormLayout, QWidget
@@ -22,6 +25,8 @@ from glyphscope_gui.shared.page_ids import PageId
 from glyphscope_gui.shared.plain_dialog import PlainDialog, Role, Standard
 from glyphscope_gui.shared.text_edits import LineEdit
 
+Events: TypeAlias = tuple[AnyEvent, ...]
+
 
 class SuiteDialog(PlainDialog):
     """Asks for the suite to which a run is added: one of the user's, or a new one.
@@ -40,8 +45,8 @@ class SuiteDialog(PlainDialog):
         self.name_box.addItems([path.stem for path in own_suites(folder)] or ["my-suite"])
         about = words_label(
             tr(
-                "The run’s prompt, tools and settings become a scenario; its call is the expected "
-                "call. A new name creates a new suite."
+                "The run’s prompt, tools and settings become a scenario; its call is the expected call, unless you "
+                "named another. A new name creates a new suite."
             ),
             parent=self,
         )
@@ -84,22 +89,30 @@ class HistoryPresenter(QObject):
         dock.described.connect(context.recorder.described)
 
     def _ask_for_suite(self, run: str) -> None:
-        dialog = SuiteDialog(self._context.services.places.suites, self._context.window)
-        dialog.chosen.connect(
-            lambda path: self._context.recorder.open(run, lambda events: self._add(path, events))
-        )
-        dialog.open()
+        read = partial(self._context.recorder.open, run)
+        ask_for_suite(self._context, self._background, read)
 
-    def _add(self, path: Path, events: tuple[AnyEvent, ...]) -> None:
+
+def ask_for_suite(
+    context: AppContext, background: Background, read: Callable[[Callable[[Events], None]], None]
+) -> None:
+    """Ask for a suite, and add the run to it whose events `read` passes on."""
+
+    def add(path: Path, events: Events) -> None:
         tool = next((event.tool for event in events if isinstance(event, CallReady)), "run")
 
-        def add() -> Scenario:
-            with self._context.services.named_files.reading():
+        def made() -> Scenario:
+            with context.services.named_files.reading():
                 return add_scenario(path, scenario_of_run(events, tool))
 
-        self._background.start("suite", add, lambda made: self._added(path, made), self._context.show_error)
+        background.start("suite", made, partial(_added, context, path), context.show_error)
 
-    def _added(self, path: Path, scenario: Scenario) -> None:
-        words = tr("Added to the suite {suite} as {scenario}.", suite=path.stem, scenario=scenario.id)
-        self._context.status.show_result(words)
-        self._context.offer(words, tr("Open Evaluate"), lambda: self._context.navigator.show(PageId.EVALUATE))
+    dialog = SuiteDialog(context.services.places.suites, context.window)
+    dialog.chosen.connect(lambda path: read(partial(add, path)))
+    dialog.open()
+
+
+def _added(context: AppContext, path: Path, scenario: Scenario) -> None:
+    words = tr("Added to the suite {suite} as {scenario}.", suite=path.stem, scenario=scenario.id)
+    context.status.show_result(words)
+    context.offer(words, tr("Open Evaluate"), lambda: context.navigator.show(PageId.EVALUATE))

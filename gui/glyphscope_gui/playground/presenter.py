@@ -19,6 +19,7 @@ from glyphscope_gui.context import AppContext, Page
 from glyphscope_gui.playground.branch_presenter import BranchPresenter
 from glyphscope_gui.playground.chart_views import load_charts
 from glyphscope_gui.playground.evidence_dock import EvidenceDock
+from glyphscope_gui.playground.expected import ExpectedPresenter
 from glyphscope_gui.playground.influence import InfluencePresenter
 from glyphscope_gui.playground.run_page import RunPage
 from glyphscope_gui.playground.stage_presenter import RulesPresenter, StagePresenter
@@ -152,6 +153,7 @@ class PlaygroundPresenter(Page):
         evidence = self.evidence
         self.influence = InfluencePresenter(context, evidence.influence_place, evidence.pairs_place)
         self.conversation = ConversationPresenter(context, self.view)
+        self.expected = ExpectedPresenter(context, self.view.verdict)
         self.examples = ExamplesMenu(self.view)
         self.examples.chosen.connect(self.show_bundled)
         self._connect_runs()
@@ -169,7 +171,7 @@ class PlaygroundPresenter(Page):
 
     @property
     def menu_actions(self) -> Mapping[MenuId, Sequence[QAction]]:
-        return {MenuId.RUN: [*self.branches.actions, self.examples.menuAction()]}
+        return {MenuId.RUN: [*self.branches.actions, self.expected.action, self.examples.menuAction()]}
 
     def offer(self, words: str, button: str, do: Callable[[], None]) -> None:
         self.view.notice.show_words(words, button, do)
@@ -261,8 +263,9 @@ class PlaygroundPresenter(Page):
 
     def _connect_runs(self) -> None:
         runs, stages, branches, conversation = self._runs, self.stages, self.branches, self.conversation
-        for show in (stages.choice.show_run, branches.show_run, conversation.show_run, self._show_step):
-            runs.shown.connect(show)
+        for each in (stages.choice, branches, conversation, self.expected):
+            runs.shown.connect(each.show_run)
+        runs.shown.connect(self._show_step)
         for finish in (self.context.recorder.finish, stages.unpin, branches.finish, conversation.finish):
             runs.ended.connect(finish)
         runs.ended.connect(self.finish)

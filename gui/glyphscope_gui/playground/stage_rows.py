@@ -11,10 +11,11 @@ from typing import NamedTuple
 
 from glyphscope.base.figures import count, duration_ms
 from glyphscope.base.shorten import excerpt
-from glyphscope.events import AnyEvent, FinalAnswer, LimitReached, RunRequest
+from glyphscope.events import AnyEvent, FinalAnswer, LimitReached, RunRequest, RunStarted
 from glyphscope.runs import RunState
 from glyphscope.runs.endings import answered_without_call
 from glyphscope.runs.event_rows import EventRow, Mark, describe
+from glyphscope.runs.expected import has_other_call
 from glyphscope.runs.stage_words import count_words, mask_words, prompt_tokens, stage_title, stage_words
 from glyphscope.runs.state import StageState
 from glyphscope_gui.shared.language import tr
@@ -31,6 +32,7 @@ class MarkLooks(NamedTuple):
 MARKS: dict[Mark, MarkLooks] = {
     "running": MarkLooks("◌", "open", tr("running")),
     "holds": MarkLooks("✓", "holds", tr("succeeded")),
+    "differs": MarkLooks("≠", "differs", tr("not the expected call")),
     "impossible": MarkLooks("✕", "impossible", tr("failed")),
     "waits": MarkLooks("?", "mark", tr("waiting for you")),
     "note": MarkLooks("", "text", ""),
@@ -97,7 +99,14 @@ class StageRows:
         """The rows of approvals, executions and questions that are not settled, by what they are of."""
 
     def update(
-        self, stage: StageState, now: float, *, over: bool, failed: str = "", uncalled: bool = False
+        self,
+        state: RunState,
+        stage: StageState,
+        now: float,
+        *,
+        over: bool,
+        failed: str = "",
+        uncalled: bool = False,
     ) -> int:
         """Read the new events; returns the previous number of rows, any of which may have changed.
 
@@ -109,14 +118,14 @@ class StageRows:
         notes = stage.outline[self._seen :]
         self._add_all(notes)
         self._seen = len(stage.outline)
-        self._fill_stage(stage, now, over)
+        self._fill_stage(state, stage, now, over)
         if failed and stage.finished is None:
             self.rows[0].words, self.rows[0].mark = excerpt(failed), "impossible"
         return before
 
     # -- the stage itself --------------------------------------------------------------------------------------
 
-    def _fill_stage(self, stage: StageState, now: float, over: bool) -> None:
+    def _fill_stage(self, state: RunState, stage: StageState, now: float, over: bool) -> None:
         row = self.rows[0]
         for token in stage.tokens[self._tokens_seen :]:
             self._bytes += len(token.step.data)
@@ -125,6 +134,8 @@ class StageRows:
         row.title = stage_title(stage, tr)
         row.words, row.tip = stage_words(stage, over, tr), count_words(stage, self._forced, tr)
         row.mark = self._mark(stage, over)
+        if row.mark == "holds" and has_other_call(state, stage):
+            row.mark = "differs"
         if stage.kind != "tool":
             self._fill_prompt(row, stage)
             most = self._request.max_tokens if self._request is not None else None
@@ -210,13 +221,14 @@ class RunRows:
     def __init__(self) -> None:
         self.stages: list[StageRows] = []
         self._run = RunState()
+        self._started: RunStarted | None = None
 
     def read(self, state: RunState, *, over: bool = False) -> int:
         """Read the new events of the last stage, and the new stages, or all of another run; returns the index of the
         first stage that may have changed. `over`: no row is still in progress.
         """
-        if state is not self._run:
-            self._run, self.stages = state, []
+        if state is not self._run or state.started is not self._started:
+            self._run, self._started, self.stages = state, state.started, []
         first = max(len(self.stages) - 1, 0)
         request = state.started.request if state.started is not None else None
         for index in range(first, len(state.stages)):
@@ -224,6 +236,7 @@ class RunRows:
             if index == len(self.stages):
                 self.stages.append(StageRows(index, request))
             self.stages[index].update(
+                state,
                 state.stages[index],
                 state.now if last else state.stages[index + 1].began,
                 over=over or not last,

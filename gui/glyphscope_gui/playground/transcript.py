@@ -23,7 +23,7 @@ from PySide6.QtWidgets import QMenu, QWidget
 
 from glyphscope.base.shorten import excerpt
 from glyphscope.base.visible import visible
-from glyphscope.events import AnyEvent, FinalAnswer, Token, ToolResult
+from glyphscope.events import AnyEvent, FinalAnswer, RunRequest, Token, ToolResult
 from glyphscope.runs.state import StageState
 from glyphscope_gui.playground.notes import NoteBlock, NotesWriter, notes_of
 from glyphscope_gui.playground.stage_rows import MARKS, RunRow, RunRows, cost_words, spoken, tip
@@ -87,6 +87,7 @@ class Transcript(StreamView):
         self._entries: list[_Entry] = []
         self._notes = NotesWriter()
         self._run = ShownStage()
+        self._request: RunRequest | None = None
         self._is_blank = True
         self._foot: QWidget | None = None
         super().__init__(parent)
@@ -100,7 +101,8 @@ class Transcript(StreamView):
 
     def show_stage(self, shown: ShownStage) -> None:
         """Show what is new in the run, or all of another one; the other views show the stage."""
-        if shown.run is not self._run.run:
+        if shown.run is not self._run.run or shown.request is not self._request:
+            self._request = shown.request
             self._entries, self._notes, self._selected = [], NotesWriter(), None
             self._clear()
         self._run = shown

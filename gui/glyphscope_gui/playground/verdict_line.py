@@ -14,15 +14,15 @@ from PySide6.QtWidgets import QFrame, QSizePolicy, QWidget
 from glyphscope.base.figures import count, duration, duration_ms, estimate
 from glyphscope.base.shorten import capitalised
 from glyphscope.base.visible import visible
-from glyphscope.events import Aborted, LimitReached, QuestionAsked, RepairTried
+from glyphscope.events import Aborted, ExpectedAnswer, LimitReached, QuestionAsked, RepairTried, RunStarted
 from glyphscope.runs import RunState
 from glyphscope.runs.endings import end_of
 from glyphscope_gui.runs.run_controller import Saving
 from glyphscope_gui.runs.stage_choice import ShownRun
 from glyphscope_gui.shared.labels import PlainLabel, link, named, push_button, set_role
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import FollowsSize, hbox, vbox
-from glyphscope_gui.shared.verdict import VERDICTS
+from glyphscope_gui.shared.layouts import STRETCH, FollowsSize, hbox, vbox
+from glyphscope_gui.shared.verdict import END_VERDICTS
 from glyphscope_gui.theme import theme, ui_font
 from glyphscope_gui.theme.sizes import PAD, letters
 
@@ -205,26 +205,37 @@ class VerdictLine(FollowsSize, QFrame):
         self.gauges = BudgetGauges(self)
         tip = tr("Follow the run: always show the current stage")
         self.follow_link = link(tr("Follow"), tip, self, name="followLink")
+        tip = tr("Set the right answer to this prompt: a valid answer that differs is then marked")
+        self.expected_link = link(
+            tr("Expected…"), tip, self, name="expectedLink", spoken=tr("Expected answer")
+        )
         self.button = push_button("", self, name="verdictButton", clicked=self._act)
         self._continue: Callable[[], None] = lambda: None
         self._then: Callable[[], None] = self._continue
         self._once = False
         self._run = RunState()
+        self._started: RunStarted | None = None
         self._aborted: Aborted | None = None
         self._end = self._help = self._difference = self._saving = ""
         self._is_over = False
-        self._first = hbox((self.title, 1), self.figures, self.button, self.follow_link, *actions, spacing=10)
+        self._links = (self.follow_link, self.expected_link, *actions)
+        self._first = hbox((self.title, 1), self.figures, self.button, *self._links, spacing=10)
         self._second = hbox((self.details, 1), self.gauges, spacing=10)
-        vbox(self._first, self._second, parent=self, margins=(PAD, 5, 8, 5), spacing=2)
+        self._below = hbox(STRETCH, spacing=10)
+        items = (self._first, self._second, self._below)
+        vbox(*items, parent=self, margins=(PAD, 5, 8, 5), spacing=2)
         for widget in (self, self.follow_link, self.button, self.details, self.gauges):
             widget.hide()
 
     def _fit(self) -> None:
-        """Show the figures and the button beside the verdict, or below it in a narrow page."""
-        line = self._first if self.width() >= _WIDE * letters(self) else self._second
+        """Show the figures, the button and the links beside the verdict, or below it in a narrow page."""
+        wide = self.width() >= _WIDE * letters(self)
+        line, last = (self._first, self._first) if wide else (self._second, self._below)
         if line.indexOf(self.figures) < 0:
             line.insertWidget(1, self.figures)
             line.insertWidget(2, self.button)
+            for widget in self._links:
+                last.addWidget(widget)
 
     def when_continued(self, do: Callable[[], None]) -> None:
         """Set what continues an aborted run."""
@@ -235,8 +246,9 @@ class VerdictLine(FollowsSize, QFrame):
     def show_run(self, shown: ShownRun, budgets: tuple[LoopBudget, ...] = ()) -> None:
         """Show what is new of the run, or another one."""
         run = shown.run
-        if run is not self._run:
-            self._run, self._aborted, self._is_over = run, None, False
+        if run is not self._run or run.started is not self._started:
+            self._run, self._started, self._aborted, self._is_over = run, run.started, None, False
+            self.title.setText("")
             self._help = self._saving = self._difference = ""
             self.button.hide()
             self._show_details()
@@ -254,7 +266,7 @@ class VerdictLine(FollowsSize, QFrame):
     def _show_title(self, shown: ShownRun) -> None:
         run, aborted = shown.run, self._aborted
         end = end_of(run, tr)
-        status, sign = end.status, VERDICTS[end.status].sign
+        status, sign = end.status, END_VERDICTS[end.status].sign
         words = capitalised(end.words)
         self._end = ""
         if aborted is not None and end.outcome.startswith("aborted"):
@@ -269,7 +281,7 @@ class VerdictLine(FollowsSize, QFrame):
                 tip = tr("Continue in the background to measure the tokens that stopping saved")
                 self._show_button(tr("Continue aborted run"), self._continue, tip)
         elif not shown.over:
-            words, status, sign = tr("Running"), "open", VERDICTS["open"].sign
+            words, status, sign = tr("Running"), "open", END_VERDICTS["open"].sign
         self.title.setText(f"{sign} {words}")
         self.setAccessibleDescription(visible(words, lines=True))
         set_role(self, status, key="verdict")
@@ -287,6 +299,11 @@ class VerdictLine(FollowsSize, QFrame):
         """Show the settings of the run that are not those of the next run."""
         self._difference = words
         self._show_details()
+
+    def show_expected(self, expected: ExpectedAnswer | None) -> None:
+        """Name the expected answer of the run."""
+        words = "" if expected is None else tr("Expected: {answer}", answer=expected)
+        self.expected_link.setAccessibleDescription(visible(words))
 
     def show_continuing(self) -> None:
         self.button.setEnabled(False)

@@ -159,9 +159,11 @@ class ProjectController(QObject):
     # -- the settings of a record --------------------------------------------------------------------------------
 
     def has_settings(self, request: RunRequest) -> bool:
-        """Whether the next run would have the settings of that recorded run. Raises RegistryError."""
+        """Whether the next run would have the settings of that recorded run, which may be judged otherwise. Raises
+        RegistryError.
+        """
         own = self.project()
-        recorded = with_settings_of(own, request)
+        recorded = with_settings_of(own, msgspec.structs.replace(request, expected=own.request.expected))
         used = None if self.next_run().request.grammar is None else self.grammar.work.text
         registry = prepare(recorded.request).registry.to_document()
         return used == request.grammar and own.request == msgspec.structs.replace(
@@ -302,7 +304,14 @@ class ProjectController(QObject):
         """Show everything that decides a run. `at_once`: there is nothing to undo, as after opening a file."""
         request = project.request
         self._options = msgspec.structs.replace(
-            request, prompt="", registry={}, preset="default", system=None, system_prompt="", history=()
+            request,
+            prompt="",
+            registry={},
+            preset="default",
+            system=None,
+            system_prompt="",
+            history=(),
+            expected=None,
         )
         if at_once:
             self.tools.reset(tools)
@@ -310,7 +319,12 @@ class ProjectController(QObject):
             self.tools.show_state(tools)
         self.prompt.set_state(
             PromptState(
-                request.preset, request.system, request.prompt, request.system_prompt, request.history
+                request.preset,
+                request.system,
+                request.prompt,
+                request.system_prompt,
+                request.history,
+                request.expected,
             )
         )
         self.grammar.restore(project.grammar)

@@ -10,7 +10,7 @@ from typing import Any
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from glyphscope.base.errors import GlyphscopeError
-from glyphscope.events import CALL, Answer, Message, Notation, RunRequest, Shape
+from glyphscope.events import CALL, Answer, ExpectedAnswer, Message, Notation, RunRequest, Shape
 from glyphscope.prompting.messages import RenderedMessages, render_messages
 from glyphscope.prompting.template import STRATEGIES, preset, presets
 from glyphscope.registry import ToolRegistry
@@ -23,7 +23,7 @@ RENDER_DELAY_MS = 200
 @dataclass(frozen=True)
 class PromptState:
     """The prompt in a project. `system` is the user's template, None for the preset's; `system_prompt` is plain text.
-    `history` are the messages before `user`, the next message.
+    `history` are the messages before `user`, the next message. `expected` is the right answer to it.
     """
 
     preset: str = "default"
@@ -31,6 +31,7 @@ class PromptState:
     user: str = ""
     system_prompt: str = ""
     history: tuple[Message, ...] = ()
+    expected: ExpectedAnswer | None = None
 
 
 @dataclass(frozen=True)
@@ -100,6 +101,7 @@ class PromptDocument(QObject):
             "system": state.system,
             "system_prompt": state.system_prompt,
             "history": state.history,
+            "expected": state.expected,
         }
 
     @property
@@ -111,6 +113,9 @@ class PromptDocument(QObject):
 
     def set_user(self, text: str) -> None:
         self.set_state(replace(self.state, user=text))
+
+    def set_expected(self, expected: ExpectedAnswer | None) -> None:
+        self.set_state(replace(self.state, expected=expected))
 
     def set_system(self, template: str) -> None:
         """Set the user's template; one that equals the preset's counts as the preset's."""
@@ -135,7 +140,9 @@ class PromptDocument(QObject):
     def set_conversation(
         self, history: Sequence[Message], user: str | None = None, system_prompt: str | None = None
     ) -> None:
-        """Replace the messages; None keeps the present value. `undo` restores all."""
+        """Replace the messages; None keeps the present value. `undo` restores all. Another message to answer has
+        another right answer.
+        """
         kept = self.state
         self._change(
             replace(
@@ -143,6 +150,7 @@ class PromptDocument(QObject):
                 history=tuple(history),
                 user=kept.user if user is None else user,
                 system_prompt=kept.system_prompt if system_prompt is None else system_prompt,
+                expected=kept.expected if user in (None, kept.user) else None,
             ),
             before=kept,
         )

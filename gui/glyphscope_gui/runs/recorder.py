@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
 from PySide6.QtCore import QObject, Signal
 
-from glyphscope.base.errors import GlyphscopeError, Stopped
+from glyphscope.base.errors import GlyphscopeError, RecordError, Stopped
 from glyphscope.base.resources import names, read_bytes
 from glyphscope.events import AnyEvent, RunStarted
 from glyphscope.store import History, Record, atomic_write
@@ -86,6 +87,18 @@ class Recorder(QObject):
             self._history.prune(limit)
 
         self._background.start(f"keep {events[0].run}", work, self._run_saved, self._run_not_saved)
+
+    def keep_again(self, events: tuple[AnyEvent, ...]) -> None:
+        """Store a run whose expected answer has changed, if it is in the history."""
+        started = next(event for event in events if isinstance(event, RunStarted))
+
+        def work() -> str:
+            with suppress(RecordError):  # it is not in the history
+                self._history.find(started.run)
+                self._history.add(events)
+            return started.run
+
+        self._background.start(f"keep {started.run}", work, self.described.emit, self._run_not_saved)
 
     def open(self, run: str, then: Callable[[tuple[AnyEvent, ...]], None]) -> None:
         """Open a run of the history."""

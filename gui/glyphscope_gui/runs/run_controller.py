@@ -8,11 +8,13 @@ from enum import Enum
 from functools import partial
 from typing import cast
 
+import msgspec
 from PySide6.QtCore import QObject, Qt, Signal
 
 from glyphscope.events import (
     AnyEvent,
     CandidatesFound,
+    ExpectedAnswer,
     PromptEvaluated,
     PromptRendered,
     RunEvent,
@@ -163,6 +165,8 @@ class RunController(QObject):
         self.phase = Phase.IDLE
         self._job: Job | None = None
         self._next_id = 1
+        self._kind: Kind = "run"
+        """The kind of the shown run."""
         self._waiting: Callable[[], None] | None = None
         """Starts the next job once the present one has stopped."""
         self._continuation: RunState | None = None
@@ -243,6 +247,19 @@ class RunController(QObject):
             request = self.state.prepared or self.state.started.request
             self._start(ContinueJob(self._id(), request, tuple(self.events)))
 
+    def expect(self, expected: ExpectedAnswer | None) -> bool:
+        """Judge the shown run and its record by another expected answer from now on. False if a run is in progress."""
+        started = self.state.started
+        if started is None or self.is_busy:
+            return False
+        changed = msgspec.structs.replace(started.request, expected=expected)
+        self.state.started = msgspec.structs.replace(started, request=changed)
+        if (prepared := self.state.prepared) is not None:
+            self.state.prepared = prepared.changed(expected=expected)
+        self.events[:] = [self.state.started if event is started else event for event in self.events]
+        self.shown.emit(ShownRun(self.state, kind=self._kind, over=True))
+        return True
+
     def step(self) -> None:
         """Decode one step, while stepping."""
         if self.phase is Phase.STEPPING:
@@ -320,8 +337,9 @@ class RunController(QObject):
         given = job.request if isinstance(job, RunJob) else None
         prepared = given if isinstance(given, PreparedRequest) else None
         self.state, self.events, self._pending = RunState(prepared=prepared), [], None
+        self._kind = _kind_of(job)
         self.began.emit(self.state)
-        self.shown.emit(ShownRun(self.state, kind=_kind_of(job)))
+        self.shown.emit(ShownRun(self.state, kind=self._kind))
 
     def _set_phase(self, phase: Phase) -> None:
         if phase is not self.phase:
@@ -357,7 +375,7 @@ class RunController(QObject):
             self._begin(self._job)
         self.events.extend(events)
         _reduce(self.state, events)
-        self.shown.emit(ShownRun(self.state, kind=_kind_of(self._job)))
+        self.shown.emit(ShownRun(self.state, kind=self._kind))
 
     def _ask(self, asked: Asked) -> None:
         if self.is_in_background:
@@ -390,9 +408,8 @@ class RunController(QObject):
         else:
             events = tuple(self.events)
             at = job.at if isinstance(job, ReplayJob) and events == job.events else None
-            kind = _kind_of(job)
-            self.shown.emit(ShownRun(self.state, kind=kind, over=True))
-            self.ended.emit(EndedRun(self.state, events, at, kind=kind, over=True))
+            self.shown.emit(ShownRun(self.state, kind=self._kind, over=True))
+            self.ended.emit(EndedRun(self.state, events, at, kind=self._kind, over=True))
         if waiting is not None:
             waiting()
 

@@ -28,7 +28,7 @@ _OTHERS = (
 )
 """Settings that are named as a whole, as their values are long."""
 _NOT_COMPARED = frozenset(
-    {"model", "prompt", "approvals", "native", "notation", "form", "written", "branch_of"}
+    {"model", "prompt", "approvals", "native", "notation", "form", "written", "branch_of", "expected"}
 )
 """Settings that are compared otherwise, are shown elsewhere, or are of a single run."""
 

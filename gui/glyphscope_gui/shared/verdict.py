@@ -59,6 +59,16 @@ VERDICTS = {
         tr("No continuation can be valid."),
     ),
 }
+DIFFERS = Verdict(
+    "differs",
+    tr("not as expected", "a verdict"),
+    "≠",
+    Qt.PenStyle.SolidLine,
+    2,
+    tr("Valid, and another answer than the expected one."),
+)
+END_VERDICTS = VERDICTS | {"differs": DIFFERS}
+"""Those of a run, which can be compared with an expected answer."""
 FORCED = Verdict(
     "forced",
     tr("forced by grammar"),

@@ -32,7 +32,7 @@ export interface RunData {
   model?: string;
   words: string;
   hint: string;
-  status: "holds" | "impossible" | "open";
+  status: "holds" | "impossible" | "open" | "differs";
   sampling: string;
   /** The constraint of each argument by tool, in words. */
   tools: Record<string, Record<string, string>>;

@@ -1,13 +1,13 @@
 // The generated text with the verdicts on its fields: tokens that can be chosen, reasoning, and a card for each call.
 
 import { append, type Child, fill, h } from "./dom";
-import type { Call, Field, Segment, Stage, Token } from "./reduce";
+import type { Call, Field, Segment, Stage, Status, Token } from "./reduce";
 import { milliseconds, plural, visible } from "./words";
 
-export const SIGNS = { holds: "✓", open: "◌", impossible: "✕" } as const;
+export const SIGNS = { holds: "✓", open: "◌", differs: "≠", impossible: "✕" } as const;
 export const VERDICTS = { holds: "valid", open: "open", impossible: "impossible" } as const;
 
-export function pill(status: keyof typeof SIGNS): HTMLElement {
+export function pill(status: Status): HTMLElement {
   return h(
     "span",
     { class: `pill ${status}` },

@@ -16,7 +16,6 @@ from glyphscope.base.figures import duration
 from glyphscope.base.shorten import shorten
 from glyphscope.base.structs import ready
 from glyphscope.evals.matrix.arms import Arm, variables_of
-from glyphscope.evals.scoring.matching import has_all
 from glyphscope.evals.suites.suite import Scenario, ScriptedResult, Suite, answer_of
 from glyphscope.events import (
     ApprovalRule,
@@ -30,6 +29,7 @@ from glyphscope.registry import Tool, ToolRegistry, parse_document
 from glyphscope.runs.strategies import compose
 from glyphscope.tools import CallOptions, Outcome
 from glyphscope.tools.demo import DemoTools
+from glyphscope.validation.matching import has_all
 
 SCRIPTED = "scripted"
 """The name of this source in a request's `sources`."""

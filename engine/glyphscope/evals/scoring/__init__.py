@@ -7,15 +7,6 @@ from typing import TYPE_CHECKING
 from glyphscope.base.interfaces import interface
 
 if TYPE_CHECKING:
-    from glyphscope.evals.scoring.matching import (
-        MAX_POINTER,
-        Matcher,
-        Values,
-        has_all,
-        pair_up,
-        schema_fault,
-        shown,
-    )
     from glyphscope.evals.scoring.model_judge import ModelJudge, judge_prompt
 else:
     __getattr__ = interface(__name__)

@@ -19,13 +19,13 @@ from glyphscope.base.shorten import shorten
 from glyphscope.base.visible import visible
 from glyphscope.evals.checking.service import CheckFailed, select
 from glyphscope.evals.results.sample import ModelCall, Reason
-from glyphscope.evals.scoring.matching import ArgumentDifference, Values, alternatives, schema_fault, shown
 from glyphscope.evals.suites.suite import Expectation, PathCheck, Scenario, expectations
 from glyphscope.events import Aborted, LimitReached, RepairTried, Routed, RunRequest, ToolResult, Violation
 from glyphscope.grammar.regular import pattern
 from glyphscope.notation import parse_value
 from glyphscope.runs import RunState, StageState
 from glyphscope.turns import AnswerValidator, Expected, TurnOptions, own_form
+from glyphscope.validation.matching import ArgumentDifference, Values, alternatives, schema_fault, shown
 
 SYNTAX: frozenset[str] = frozenset(
     {"SYNTAX", "LEADING_TEXT", "TRAILING_TEXT", "TRUNCATED", "NO_TOOL_CALL", "LIMIT_EXCEEDED"}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, cached_property
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 
@@ -17,21 +17,18 @@ from glyphscope.base.shorten import shorten
 from glyphscope.base.visible import visible
 from glyphscope.evals.checking.service import CheckFailed
 from glyphscope.evals.results.sample import NO_ANSWER, ModelCall, Reason, Sample, SampleFailure
-from glyphscope.evals.scoring.matching import (
-    ArgumentDifference,
+from glyphscope.evals.scoring.outcome import MadeCall, TurnOutcome, path_fault
+from glyphscope.events import Code
+from glyphscope.validation.matching import (
     Matcher,
-    Values,
-    alternatives,
+    answer_differences,
+    missing_call,
     pair_up,
     quoted,
     schema_fault,
     shown,
     wrong_tool,
 )
-from glyphscope.evals.scoring.outcome import MadeCall, RunReading, TurnOutcome, path_fault
-from glyphscope.evals.suites.suite import FinalText, right_answers
-from glyphscope.events import Code
-from glyphscope.grammar.regular import pattern
 
 MAX_TEXT = 4_000
 """Characters of a text in `samples.jsonl`; the record has all of it."""
@@ -206,7 +203,7 @@ class _TurnScore:
                 tool = counted[left.pop(0)].made.tool
                 wrong.append(self._failure("WRONG_TOOL", wrong_tool(expected[at], tool)))
             elif self._fault is None:
-                absent.append(self._failure("MISSING_CALL", self._missing_call(at)))
+                absent.append(self._failure("MISSING_CALL", missing_call(self.expect.calls[at])))
             elif self.reading.named and self.reading.named not in expected[at].tools:
                 wrong.append(self._failure("WRONG_TOOL", wrong_tool(expected[at], self.reading.named)))
         yield from (*wrong, *arguments, *absent)
@@ -239,7 +236,7 @@ class _TurnScore:
         if (rule := self.expect.final) is not None:
             if self._fault is not None and not self.reading.calls_tools:
                 return  # there is no answer to compare
-            for found in _answer_faults(rule, self.reading):
+            for found in answer_differences(rule, self.reading.said, self.reading.value):
                 yield self._failure("FINAL_TEXT", found.words, path=found.pointer)
 
     def _workspace_failures(self) -> Iterator[SampleFailure]:
@@ -296,7 +293,9 @@ class _TurnScore:
         """The failure of a call of the right tool; if the call itself is right, it was made too early or too late."""
         found = self._matcher.of_arguments(self.expect.calls[at], call.made.arguments)
         if found is None:
-            return self._failure("MISSING_CALL", f"{self._missing_call(at)} in its place: the order is wrong")
+            return self._failure(
+                "MISSING_CALL", f"{missing_call(self.expect.calls[at])} in its place: the order is wrong"
+            )
         return self._failure("WRONG_ARGUMENTS", f"{call.made.tool}: {found.words}", path=found.pointer)
 
     def _failed_attempt(self, at: int) -> SampleFailure | None:
@@ -313,9 +312,6 @@ class _TurnScore:
                 return self._failure("TOOL_FAILED", detail, code=result.code or "")
         return None
 
-    def _missing_call(self, at: int) -> str:
-        return f"no call of {alternatives(self.expect.calls[at].tools, quoted)} was made"
-
     def _failure(
         self, reason: Reason, detail: str, *, code: Code | Literal[""] = "", path: str = ""
     ) -> SampleFailure:
@@ -330,35 +326,3 @@ def failure(
         shorten(visible(text[: MAX_DETAIL + 1], spaces=True), MAX_DETAIL) for text in (detail, path)
     )
     return SampleFailure(reason=reason, detail=words, code=code, path=place, turn=turn)
-
-
-def _answer_faults(rule: FinalText, reading: RunReading) -> Iterator[ArgumentDifference]:
-    """The errors of an answer in words, which has no white space at its ends, or of the value of a schema."""
-    said = reading.said
-    if said is None:
-        yield ArgumentDifference("", "there is no answer in words")
-        return
-    value = said if reading.value is msgspec.UNSET else reading.value
-    values = Values(unordered=rule.unordered, folded=rule.folded)
-    right = right_answers(rule)
-    if right and not any(values.same(each, value) for each in right):
-        yield _difference(values, right, value)
-    if rule.schema is not None and (fault := schema_fault(rule.schema, value, "the answer")) is not None:
-        yield fault
-    for part in rule.contains:
-        if part not in said:
-            yield ArgumentDifference("", f"the answer is {shown(said)}, and does not contain {shown(part)}")
-    if rule.pattern is not None and not pattern.found(rule.pattern, said):
-        words = f"the answer is {shown(said)}, and does not fit the pattern {shown(rule.pattern)}"
-        yield ArgumentDifference("", words)
-    if len(said) < rule.least_characters:
-        words = f"the answer has {len(said):,} characters, and needs {rule.least_characters}"
-        yield ArgumentDifference("", words)
-
-
-def _difference(values: Values, right: tuple[Any, ...], value: Any) -> ArgumentDifference:
-    """The difference of a value from the right one, at its place if there is only one."""
-    found = values.difference(right[0], value) if len(right) == 1 else None
-    if found is not None and found.pointer:
-        return found
-    return ArgumentDifference("", f"the answer is {shown(value)}, not {alternatives(right)}")

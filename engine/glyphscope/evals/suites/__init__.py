@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from glyphscope.evals.suites.suite import (
         CheckRow,
         Expectation,
-        ExpectedCall,
-        FinalText,
         JudgeCheck,
         PathCheck,
         PythonCheck,

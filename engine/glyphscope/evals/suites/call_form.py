@@ -8,7 +8,8 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from glyphscope.evals.suites.suite import Expectation, ExpectedCall, JudgeCheck, PathCheck, PythonCheck
+from glyphscope.evals.suites.suite import Expectation, JudgeCheck, PathCheck, PythonCheck
+from glyphscope.events import ExpectedCall
 
 CheckKind: TypeAlias = Literal["equals", "one_of", "matches", "schema", "optional"]
 """Equal to a value; to one of a list; text that a regular expression matches; valid under a JSON Schema; any value, or

@@ -1,4 +1,4 @@
-"""Makes a scenario from a run: the same prompt, tools and settings, with the run's call as the expected one.
+"""Makes a scenario from a run: the same prompt, tools and settings, with the expected call, or else the run's own.
 
 Only a person knows whether the call was right, and confirms it by saving the run as a scenario. The answers of its
 tools become the script, so that the scenario needs no server and gives every model the same answers.
@@ -16,17 +16,18 @@ import msgspec
 from glyphscope.base.errors import SuiteError
 from glyphscope.evals.suites.own import free_id
 from glyphscope.evals.suites.rules import REQUEST_MEMBERS
-from glyphscope.evals.suites.suite import (
-    VERSION,
-    Choice,
-    Expectation,
+from glyphscope.evals.suites.suite import VERSION, Choice, Expectation, Scenario, ScriptedResult, Suite
+from glyphscope.events import (
+    AnyEvent,
+    CallReady,
+    ExpectedAnswer,
     ExpectedCall,
     FinalText,
-    Scenario,
-    ScriptedResult,
-    Suite,
+    QuestionAnswered,
+    Routed,
+    RunRequest,
+    ToolResult,
 )
-from glyphscope.events import AnyEvent, CallReady, QuestionAnswered, Routed, RunRequest, ToolResult
 from glyphscope.notation import parse_value
 from glyphscope.registry import parse_document
 from glyphscope.runs import RunState, run_state
@@ -90,26 +91,30 @@ def scenario_of_run(events: Iterable[AnyEvent], id: str, where: str = "") -> Sce
         )
     if not request.answer.is_call:
         return _of_answer(state, request, id, where)
+    expected = request.expected
     calls = [event for event in events if isinstance(event, CallReady)]
     results = {event.call: event for event in events if isinstance(event, ToolResult)}
     choice = _choice(events)
-    if not calls and choice is None and state.answer is None:
+    if not calls and choice is None and state.answer is None and expected is None:
         raise SuiteError(
             "The run has no valid call and no answer.", where=where, hint="Use a run that produced a call."
         )
     registry = state.whole_registry or parse_document(request.registry)
+    retried = not all(result.ok for result in results.values())
     return Scenario(
         id=_slug(id),
-        group=calls[0].tool if calls else "no call",
+        group=_group(calls, expected),
         prompt=request.prompt,
-        expect=Expectation(
+        expect=Expectation(calls=expected.calls, final=expected.final, extra_calls=retried)
+        if expected is not None
+        else Expectation(
             calls=tuple(
                 ExpectedCall(tools=(call.tool,), arguments=call.arguments)
                 for call in calls
                 if call.call not in results or results[call.call].ok
             ),
             ordered=len(calls) > 1,
-            extra_calls=not all(result.ok for result in results.values()),
+            extra_calls=retried,
             choice=choice,
             final=FinalText(least_characters=1) if state.answer is not None else None,
         ),
@@ -121,17 +126,27 @@ def scenario_of_run(events: Iterable[AnyEvent], id: str, where: str = "") -> Sce
     )
 
 
+def _group(calls: list[CallReady], expected: ExpectedAnswer | None) -> str:
+    """The tool of the first expected call, which is that of the run unless a person named another."""
+    if expected is not None and expected.calls:
+        return expected.calls[0].tools[0]
+    return calls[0].tool if calls else "no call"
+
+
 def _of_answer(state: RunState, request: RunRequest, id: str, where: str) -> Scenario:
     """The scenario of a run whose answer is not a call. Raises SuiteError for a run without a valid answer."""
-    if state.answer is None or state.started is None:
+    final = None if request.expected is None else request.expected.final
+    if state.started is None or (state.answer is None and final is None):
         raise SuiteError("The run has no valid answer.", where=where, hint="Use a run that produced one.")
-    text = state.answer.text
-    value = parse_value(text, request.notation) if request.answer.kind == "schema" else text.strip()
+    if final is None and state.answer is not None:
+        text = state.answer.text
+        value = parse_value(text, request.notation) if request.answer.kind == "schema" else text.strip()
+        final = FinalText(equals=value)
     return Scenario(
         id=_slug(id),
         group=request.answer.kind,
         prompt=request.prompt,
-        expect=Expectation(final=FinalText(equals=value)),
+        expect=Expectation(final=final),
         answer=request.answer,
         request=_request(request),
         note=f"Made of a run of {state.started.model.name}, {state.started.time}.",

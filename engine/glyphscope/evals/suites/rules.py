@@ -22,15 +22,13 @@ from glyphscope.evals.suites.structure import Found, member_names, member_proble
 from glyphscope.evals.suites.suite import (
     CheckRow,
     Expectation,
-    ExpectedCall,
-    FinalText,
     PathCheck,
     Scenario,
     ScriptedResult,
     SizeRow,
     expectations,
 )
-from glyphscope.events import CALL, NOTATIONS, TOOL_CHOICES, Answer, RunRequest
+from glyphscope.events import CALL, NOTATIONS, TOOL_CHOICES, Answer, ExpectedCall, FinalText, RunRequest
 from glyphscope.events.sampling import stop_problem
 from glyphscope.grammar.regular.regex import unreadable
 from glyphscope.prompting.message_list import ROLES
@@ -269,7 +267,7 @@ def _expected(
 ) -> Iterator[Found]:
     for index, call in enumerate(expect.calls):
         at = (*path, "calls", index)
-        yield from _call(call, tools, at)
+        yield from call_problems(call, tools, at)
         for place, name in enumerate(call.tools):
             if name in expect.forbidden:
                 yield (*at, "tools", place), f"{name} is forbidden as well: nothing could be right."
@@ -320,7 +318,8 @@ def _path(check: PathCheck, path: Path) -> Iterator[Found]:
         yield (*path, "count"), "With a count of 0 nothing is selected, so there is nothing to compare."
 
 
-def _call(call: ExpectedCall, tools: KnownTools | None, path: Path) -> Iterator[Found]:
+def call_problems(call: ExpectedCall, tools: KnownTools | None, path: Path) -> Iterator[Found]:
+    """The problems of an expected call, also by its tools, unless these are not known."""
     if not call.tools:
         yield (*path, "tools"), "No tool is named, so no call could be right."
     for name, values in call.any_of.items():
@@ -381,11 +380,11 @@ def _right_answer(final: FinalText, answer: Answer, path: Path) -> Iterator[Foun
     given = [] if final.equals is msgspec.UNSET else [((*path, "equals"), final.equals)]
     given += [((*path, "any_of", index), value) for index, value in enumerate(final.any_of)]
     for at, value in given:
-        if reason := _unanswerable(value, answer, folded=final.folded):
+        if reason := unanswerable(value, answer, folded=final.folded):
             yield at, reason
 
 
-def _unanswerable(value: Any, answer: Answer, *, folded: bool) -> str:
+def unanswerable(value: Any, answer: Answer, *, folded: bool) -> str:
     """Why the answer cannot be this text or value; empty if it can."""
     if answer.kind != "schema":
         if not isinstance(value, str):

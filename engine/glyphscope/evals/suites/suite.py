@@ -6,13 +6,11 @@ tool loop, its limits, scripted results) belong to the scenario.
 
 from __future__ import annotations
 
-import json
 from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from glyphscope.base.shorten import shorten
-from glyphscope.events import CALL, Answer, Code, Notation, Shape, Strategy
+from glyphscope.events import CALL, Answer, Code, ExpectedCall, FinalText, Notation, Shape, Strategy
 
 VERSION = 1
 
@@ -21,52 +19,12 @@ MAX_BYTES = 64_000_000
 
 MAX_SCENARIOS = 100_000
 
-MAX_SHOWN = 200
-"""Characters of an expected answer in words."""
-
 Level: TypeAlias = Literal["simple", "typical", "extreme"]
 Choice: TypeAlias = Literal["call_tool", "clarify", "none"]
 
 
 class _Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """A part of the file: an unknown member is an error, and a default is not written."""
-
-
-class ExpectedCall(_Part, frozen=True, kw_only=True):
-    """A right call. Without `arguments`, `any_of` and `schema`, any arguments are right.
-
-    `tools` are the names of which any one is right. `arguments` must be equal (`exact`), or among others (`subset`).
-    `any_of` lists, by argument, values of which any one is right, as BFCL's ground truth does; an argument named in
-    `optional` may be left out, and have any value if none is listed. `schema` is a JSON Schema that the arguments must
-    satisfy. `unordered`: lists are compared as bags, at any depth. `folded`: texts are compared without regard to case
-    and runs of white space. Numbers are compared by value: 10 equals 10.0, and no number equals a boolean.
-    """
-
-    tools: tuple[str, ...]
-    arguments: dict[str, Any] | None = None
-    match: Literal["exact", "subset"] = "exact"
-    any_of: dict[str, tuple[Any, ...]] = {}
-    optional: tuple[str, ...] = ()
-    schema: dict[str, Any] | None = None
-    unordered: bool = False
-    folded: bool = False
-
-
-class FinalText(_Part, frozen=True, kw_only=True):
-    """The rules for an answer that is not a call: for its text, without white space at its ends, or for its value.
-
-    `equals`, or one of `any_of`, is that text; of an answer of a schema it is the value, whatever its notation. Values
-    are compared as in a call: numbers by value, with `folded` and `unordered`. `schema` is a JSON Schema of the value.
-    """
-
-    equals: Any = msgspec.UNSET
-    any_of: tuple[Any, ...] = ()
-    folded: bool = False
-    unordered: bool = False
-    schema: dict[str, Any] | None = None
-    contains: tuple[str, ...] = ()
-    pattern: str | None = None
-    least_characters: int = 0
 
 
 class PathCheck(_Part, frozen=True, kw_only=True):
@@ -250,33 +208,13 @@ def expected_words(scenario: Scenario) -> str:
 
 def _expected(expect: Expectation) -> str:
     parts: list[str] = [expect.choice] if expect.choice else []
-    answers = _answers(expect.final)
-    parts += [_call(call) for call in expect.calls] or (["no call"] if not (expect.choice or answers) else [])
+    answers = "" if expect.final is None else str(expect.final)
+    parts += map(str, expect.calls or (["no call"] if not (expect.choice or answers) else ()))
     if answers:
-        parts.append(f"answers {' or '.join(answers)}")
+        parts.append(f"answers {answers}")
     if expect.workspace is not None:
         parts.append("the workspace at the end")
     parts += [check.path for check in expect.paths]
     parts += [check.function for check in expect.python]
     parts += [f'judge: "{check.rubric}"' for check in expect.judge]
     return ", ".join(parts)
-
-
-def right_answers(final: FinalText) -> tuple[Any, ...]:
-    """The texts or values of which any one is right; empty if the answer is judged otherwise."""
-    return (*(() if final.equals is msgspec.UNSET else (final.equals,)), *final.any_of)
-
-
-def _answers(final: FinalText | None) -> list[str]:
-    return [] if final is None else [_json(value) for value in right_answers(final)]
-
-
-def _json(value: Any) -> str:
-    return shorten(json.dumps(value, ensure_ascii=False), MAX_SHOWN)
-
-
-def _call(call: ExpectedCall) -> str:
-    given = {**(call.arguments or {}), **{name: values[0] for name, values in call.any_of.items()}}
-    inside = " ".join(f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in given.items())
-    more = " …" if call.any_of or call.schema or call.match == "subset" else ""
-    return f"{'|'.join(call.tools)}({inside}{more})"

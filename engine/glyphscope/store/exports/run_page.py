@@ -36,7 +36,7 @@ from glyphscope.prompting.costs import KINDS
 from glyphscope.prompting.signature import argument_types
 from glyphscope.registry import ToolRegistry
 from glyphscope.runs import RunState, run_state
-from glyphscope.runs.endings import RunEnd, end_of
+from glyphscope.runs.endings import EndStatus, RunEnd, end_of
 from glyphscope.runs.event_rows import describe
 from glyphscope.runs.sampling import limits_in_words, sampling_words
 from glyphscope.runs.stage_words import stage_words
@@ -50,7 +50,7 @@ MAX_RUNS = 4
 _FOLDER = "page"
 """The folder of the templates, and of the style and script built by packaging/page/."""
 _MAX_NAME = 120
-_SIGNS: dict[Status, str] = {"holds": "✓", "open": "◌", "impossible": "✕"}
+_SIGNS: dict[EndStatus, str] = {"holds": "✓", "open": "◌", "differs": "≠", "impossible": "✕"}
 
 
 def html_page(runs: Sequence[RecordedRun]) -> str:
@@ -286,6 +286,8 @@ def _settings(run: RecordedRun) -> Iterator[tuple[str, str]]:
         yield "System prompt", shorten(one_line(request.system_prompt), _MAX_NAME)
     if request.history:
         yield "Earlier messages", str(len(request.history))
+    if request.expected is not None:
+        yield "Expected", str(request.expected)
     if request.relaxed:
         yield "Relaxed", ", ".join(f"{one.tool}:{one.pointer}" for one in request.relaxed)
     if request.repair.attempts:

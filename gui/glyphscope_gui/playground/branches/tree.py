@@ -21,7 +21,7 @@ from glyphscope_gui.shared.layouts import FollowsSize, hbox, vbox
 from glyphscope_gui.shared.plain_table import PlainTree
 from glyphscope_gui.shared.plain_text import plain_data, plain_tip
 from glyphscope_gui.shared.table_model import Index, TreeModel, TreeRows
-from glyphscope_gui.shared.verdict import VERDICTS
+from glyphscope_gui.shared.verdict import END_VERDICTS
 from glyphscope_gui.theme import theme
 from glyphscope_gui.theme.sizes import PAD, ROW, letters
 
@@ -136,7 +136,7 @@ class BranchTreeModel(TreeModel):
             return f"▸ {words}" if kin.started.run == self._shown else words
         if column == TEXT:
             return text_words(kin)
-        return f"{VERDICTS[status_of(kin.row.outcome)].sign} {outcome_line(kin)}"
+        return f"{END_VERDICTS[status_of(kin.row.outcome)].sign} {outcome_line(kin)}"
 
 
 ROWS_SHOWN = 6

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
+import msgspec
 from jsonschema.exceptions import ValidationError
 from referencing.exceptions import Unresolvable
 
@@ -21,7 +22,8 @@ from glyphscope.base.lines import common_length
 from glyphscope.base.pointer import to_pointer
 from glyphscope.base.shorten import shorten
 from glyphscope.base.visible import visible
-from glyphscope.evals.suites.suite import ExpectedCall
+from glyphscope.events import ExpectedCall, FinalText
+from glyphscope.grammar.regular import pattern as patterns
 from glyphscope.validation.checker import Checker
 
 MAX_SHOWN = 60
@@ -316,6 +318,11 @@ def wrong_tool(expected: ExpectedCall, tool: str) -> str:
     return f"the call is of {quoted(tool)}, not of {alternatives(expected.tools, quoted)}"
 
 
+def missing_call(expected: ExpectedCall) -> str:
+    """The sentence about an expected call that was not made."""
+    return f"no call of {alternatives(expected.tools, quoted)} was made"
+
+
 def quoted(tool: str) -> str:
     """The name of a tool in a sentence."""
     return f"'{shorten(visible(tool, spaces=True), 60)}'"
@@ -325,6 +332,38 @@ def has_all(expected: dict[str, Any], arguments: dict[str, Any]) -> bool:
     """Whether the arguments have all of the expected ones, each with its value."""
     values = Values()
     return all(name in arguments and values.same(value, arguments[name]) for name, value in expected.items())
+
+
+def answer_differences(rule: FinalText, said: str | None, value: Any) -> Iterator[ArgumentDifference]:
+    """The differences of an answer that is not a call: of `said`, its text without white space at its ends, None for no
+    answer, or of the `value` of a schema, UNSET for any other answer.
+    """
+    if said is None:
+        yield ArgumentDifference("", "there is no answer in words")
+        return
+    value = said if value is msgspec.UNSET else value
+    values = Values(unordered=rule.unordered, folded=rule.folded)
+    if rule.right and not any(values.same(each, value) for each in rule.right):
+        yield _of_answer(values, rule.right, value)
+    if rule.schema is not None and (fault := schema_fault(rule.schema, value, "the answer")) is not None:
+        yield fault
+    for part in rule.contains:
+        if part not in said:
+            yield ArgumentDifference("", f"the answer is {shown(said)}, and does not contain {shown(part)}")
+    if rule.pattern is not None and not patterns.found(rule.pattern, said):
+        words = f"the answer is {shown(said)}, and does not fit the pattern {shown(rule.pattern)}"
+        yield ArgumentDifference("", words)
+    if len(said) < rule.least_characters:
+        words = f"the answer has {len(said):,} characters, and needs {rule.least_characters}"
+        yield ArgumentDifference("", words)
+
+
+def _of_answer(values: Values, right: tuple[Any, ...], value: Any) -> ArgumentDifference:
+    """The difference of a value from the right one, at its place if there is only one."""
+    found = values.difference(right[0], value) if len(right) == 1 else None
+    if found is not None and found.pointer:
+        return found
+    return ArgumentDifference("", f"the answer is {shown(value)}, not {alternatives(right)}")
 
 
 def schema_fault(schema: dict[str, Any], value: Any, whole: str) -> ArgumentDifference | None:

@@ -1,0 +1,121 @@
+"""The expected answer of a prompt, set in the window: a valid answer that differs is marked from then on."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtWidgets import QPlainTextEdit
+
+from glyphscope.evals.suites import load_suite
+from glyphscope.events import ExpectedAnswer, ExpectedCall
+from glyphscope_gui.history.presenter import SuiteDialog
+from glyphscope_gui.playground.expected import ExpectedDialog
+from glyphscope_gui.playground.stage_rows import MARKS
+from glyphscope_gui.runs import bundled_run
+from glyphscope_gui.shared import PageId
+
+FIVE = ExpectedAnswer(
+    calls=(ExpectedCall(tools=("search",), arguments={"query": "AI news", "max_results": 5}),)
+)
+OTHER = "not the expected one: max_results is 10, not 5"
+
+
+@pytest.fixture
+def page(open_page, qtbot):
+    page = open_page(PageId.PLAYGROUND)
+    with qtbot.waitSignal(page.context.runs.ended):
+        page.run()
+    return page
+
+
+@pytest.fixture
+def screen(page, screen_of):
+    return screen_of(page)
+
+
+def history_of(page):
+    return page.context.services.history.rows()
+
+
+def write(screen, text):
+    """Expect the call in the text."""
+    screen.press("Expected answer")
+    dialog = screen.dialog(ExpectedDialog)
+    edit = dialog.root.findChild(QPlainTextEdit)
+    edit.setPlainText(text)
+    return dialog
+
+
+def test_the_expected_call_marks_the_shown_run_and_its_row_of_the_history(page, screen, qtbot):
+    qtbot.waitUntil(lambda: len(history_of(page)) == 1)
+    assert "A valid call of search" in page.view.verdict.title.text()
+    dialog = write(screen, 'search{query="AI news" max_results=5}')
+    dialog.until_can("Expect this")
+    with qtbot.waitSignal(page.context.recorder.described):
+        dialog.press("Expect this")
+    assert page.view.verdict.title.text().endswith(OTHER)
+    assert page.view.verdict.property("verdict") == "differs"
+    assert page.view.stream.rows.rows[0].mark == "differs" and MARKS["differs"].role == "differs"
+    assert page.context.project.request.expected == FIVE
+    assert history_of(page)[0].outcome == "valid unexpected"
+    assert page.context.runs.events[0].request.expected == FIVE
+
+
+def test_the_next_run_of_the_prompt_is_judged_too_until_nothing_is_expected(page, screen, qtbot):
+    page.context.project.prompt.set_expected(FIVE)
+    with qtbot.waitSignal(page.context.runs.ended):
+        page.run()
+    assert page.view.verdict.title.text().endswith(OTHER)
+    screen.press("Expected answer")
+    screen.dialog(ExpectedDialog).press("Expect nothing")
+    assert page.context.project.request.expected is None
+    assert page.view.verdict.title.text().endswith("A valid call of search")
+    assert page.view.stream.rows.rows[0].mark == "holds"
+
+
+def test_an_error_is_shown_at_its_place_and_cannot_be_expected(page, screen, qtbot):
+    dialog = write(screen, '{"tool": "search",\n "args": {"query": "AI", "max_results": 500}}')
+    dialog.until("Line 2, column", "at most 100")
+    assert not dialog.can("Expect this")
+
+
+def test_the_call_of_the_run_is_picked_and_then_as_expected(page, screen, qtbot):
+    screen.press("Expected answer")
+    dialog = screen.dialog(ExpectedDialog)
+    dialog.until_can("Expect this")
+    dialog.press("Expect this")
+    assert page.view.verdict.title.text().endswith("A valid call of search, as expected")
+
+
+def test_another_message_to_answer_has_another_expected_answer(page):
+    prompt = page.context.project.prompt
+    prompt.set_expected(FIVE)
+    prompt.set_user("Search for AI news, 5 results")
+    assert prompt.state.expected == FIVE
+    prompt.set_conversation((), "What time is it?")
+    assert prompt.state.expected is None
+
+
+def test_a_record_is_judged_without_changing_the_project(page, screen, qtbot):
+    page.context.project.prompt.set_user("Something else")
+    with qtbot.waitSignal(page.context.runs.ended):
+        page.context.runs.show_record(bundled_run("search-mask.jsonl"))
+    rows = history_of(page)
+    dialog = write(screen, 'search{query="AI news" max_results=5}')
+    dialog.until_can("Expect this")
+    with qtbot.waitSignal(page.context.recorder.described):
+        dialog.press("Expect this")
+    assert OTHER.rpartition(":")[0] in page.view.verdict.title.text()
+    assert page.context.project.request.expected is None and history_of(page) == rows
+
+
+def test_a_run_with_another_call_becomes_a_scenario_with_the_expected_one(page, screen, qtbot):
+    dialog = write(screen, 'search{query="AI news" max_results=5}')
+    dialog.until_can("Expect this")
+    dialog.press("Expect this")
+    screen.press("Add to a suite…")
+    suites = screen.dialog(SuiteDialog)
+    suites.write("Suite", "Mine")
+    suites.press("Add")
+    qtbot.waitUntil(lambda: bool(page.context.offers))
+    suite = load_suite(page.context.services.places.suites / "Mine.json")
+    assert [each.expect.calls for each in suite.scenarios] == [FIVE.calls]
