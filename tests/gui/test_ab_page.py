@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import msgspec
 import pytest
 from PySide6.QtCore import Qt
@@ -70,8 +68,7 @@ def test_two_prompts_are_run_counted_and_opened(page, screen, qtbot):
     context.project.prompt.set_system("Call briefly.")
     screen.write(SEEDS, "1-3")
     screen.press("Call of the run shown")
-    call = {"tool": "search", "arguments": {"query": "AI news", "max_results": 10}}
-    assert json.loads(screen.read(EXPECTED)) == call
+    assert screen.read(EXPECTED) == '{action="search" query="AI news" max_results=10}'
     screen.run()
     for words in ("Differences: system template", "A: 3 of 3", "B: 0 of 3", "needs at least 6 seeds"):
         assert words in screen
@@ -131,9 +128,9 @@ def test_a_stored_prompt_ignores_later_edits_and_stop_stops(page, screen, qtbot)
         ({}, "A and B are the same prompt"),
         ({SEEDS: "3-"}, "not a seed"),
         ({SEEDS: "1-200"}, "100 seeds"),
-        ({EXPECTED: "{"}, "not JSON"),
-        ({EXPECTED: "[]"}, "needs a tool"),
-        ({EXPECTED: '{"tool": "x", "arguments": 3}'}, "needs a tool"),
+        ({EXPECTED: "{"}, "Expected call: character 1"),
+        ({EXPECTED: "[]"}, "no call in this list"),
+        ({EXPECTED: '{"tool": "x", "arguments": 3}'}, "This is not a call"),
         ({f"{SOURCE} A": "Prompt of the run shown"}, "no prompt for A yet"),
         ({f"{SOURCE} B": "Prompt of the run shown"}, "no prompt for B yet"),
     ],

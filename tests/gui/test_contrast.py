@@ -24,10 +24,11 @@ TEXT, GRAPHICS = 4.5, 3.0
 
 GROUNDS = (
     "window", "panel", "field", "hover", "selection", "track", "accent-soft", "holds-soft", "open-soft",
-    "impossible-soft", "forced-soft", "reasoning-soft",
+    "differs-soft", "impossible-soft", "forced-soft", "reasoning-soft",
 )  # fmt: skip
 WORDS = (
-    "text", "text-muted", "text-faint", "accent", "accent-strong", "holds", "open", "impossible", "forced", "mark",
+    "text", "text-muted", "text-faint", "accent", "accent-strong", "holds", "open", "differs", "impossible", "forced",
+    "mark",
     "json-name", "json-string", "json-number", "json-word", "json-mark",
 )  # fmt: skip
 """Roles of text, each on any background."""
@@ -35,6 +36,7 @@ SHAPES = {
     "border-strong": ("window", "panel", "field"),
     "holds-line": ("panel", "holds-soft"),
     "open-line": ("panel", "open-soft"),
+    "differs-line": ("panel", "differs-soft"),
     "impossible-line": ("panel", "window", "selection", "impossible-soft"),
     "forced-line": ("panel", "forced-soft"),
     "reasoning-line": ("panel", "reasoning-soft"),

@@ -14,7 +14,7 @@ from glyphscope.evals.ab import AbResults
 from glyphscope.evals.answers import Distribution, Divergence, SeedResults
 from glyphscope.evals.matrix.seeds import RequestPlan, RunKey, distinct_seeds
 from glyphscope.evals.running.requests import changed_request
-from glyphscope.evals.suites.expected_text import expected_text, read_expected
+from glyphscope.evals.suites.expected_text import ExpectedTextError, expected_text, read_expected
 from glyphscope.events import ExpectedAnswer, ExpectedCall, RunRequest, Sampling
 from glyphscope.registry import parse_document
 from glyphscope.runs import PreparedRequest, RunState
@@ -274,7 +274,10 @@ def _expecting(request: RunRequest, text: str) -> RunRequest:
     """The request with the expected answer in a text, if there is one. Raises GlyphscopeError."""
     if not text.strip():
         return request
-    expected = read_expected(text, parse_document(request.registry), request.answer)
+    try:
+        expected = read_expected(text, parse_document(request.registry), request.answer)
+    except ExpectedTextError as error:
+        raise GlyphscopeError(tr("Expected call: {problem}", problem=error)) from None
     return msgspec.structs.replace(request, expected=expected)
 
 

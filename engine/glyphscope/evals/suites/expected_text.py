@@ -33,6 +33,10 @@ class ExpectedTextError(GlyphscopeError):
         self.char = char
 
 
+class _OtherNotation(ExpectedTextError):
+    """A text that another notation may read."""
+
+
 class _Written(NamedTuple):
     """A call, its first character, and the character of a place in its arguments, by the place's JSON Pointer."""
 
@@ -56,14 +60,14 @@ def read_expected(
         raise ExpectedTextError("There is no expected answer.", hint=_HINT if answer.is_call else "")
     if not answer.is_call:
         return ExpectedAnswer(final=FinalText(equals=_value(text, answer)))
-    readers: list[_Reader] = [_of_glyph, _of_json, *([partial(_of_turn, form)] if form is not None else [])]
+    readers: list[_Reader] = [_of_json, _of_glyph, *([partial(_of_turn, form)] if form is not None else [])]
     errors: list[ExpectedTextError] = []
     for read in readers:
         try:
             return ExpectedAnswer(calls=tuple(_checked(read(text, registry), KnownTools(registry))))
-        except ExpectedTextError as error:
+        except _OtherNotation as error:
             errors.append(error)
-    raise max(errors, key=lambda error: error.char)
+    raise max(reversed(errors), key=lambda error: error.char)
 
 
 def expected_text(expected: ExpectedAnswer, notation: Notation, shape: Shape) -> str:
@@ -108,7 +112,7 @@ def _of_glyph(text: str, registry: ToolRegistry) -> Iterator[_Written]:
         errors += [(error.char, error) for error in report.errors[:1]]
     char, error = max(errors, key=lambda each: each[0])
     hint = _HINT if error.code == "SYNTAX" or not char else ""
-    raise ExpectedTextError(f"{error.code}: {error.message}.", char, hint)
+    raise _OtherNotation(f"{error.code}: {error.message}.", char, hint)
 
 
 def _of_json(text: str, _registry: ToolRegistry) -> Iterator[_Written]:
@@ -116,7 +120,7 @@ def _of_json(text: str, _registry: ToolRegistry) -> Iterator[_Written]:
     try:
         document: Any = json.loads(text)
     except json.JSONDecodeError as error:
-        raise ExpectedTextError(f"Invalid JSON: {error.msg}.", error.pos, _HINT) from None
+        raise _OtherNotation(f"Invalid JSON: {error.msg}.", error.pos, _HINT) from None
     except (ValueError, RecursionError):
         raise ExpectedTextError("Invalid JSON: nested too deep, or with too large a number.") from None
     listed = document.get("tool_calls", document) if isinstance(document, dict) else document
@@ -169,7 +173,7 @@ def _of_turn(form: TurnForm, text: str, registry: ToolRegistry) -> Iterator[_Wri
     tools = TurnTools(registry)
     turn = read_turn(text, form, tools)
     if not turn.calls:
-        raise ExpectedTextError("There is no call in the notation of the model.", turn.left_at or 0)
+        raise _OtherNotation("There is no call in the notation of the model.", turn.left_at or 0)
     for call in turn.calls:
         for violation in call_violations(call, tools):
             raise ExpectedTextError(f"{violation.code}: {violation.message}.", violation.char)
