@@ -74,7 +74,7 @@ def test_the_next_run_of_the_prompt_is_judged_too_until_nothing_is_expected(page
 
 def test_an_error_is_shown_at_its_place_and_cannot_be_expected(page, screen, qtbot):
     dialog = write(screen, '{"tool": "search",\n "args": {"query": "AI", "max_results": 500}}')
-    dialog.until("Line 2, column", "at most 100")
+    dialog.until("Line 2, column", "the maximum of 100")
     assert not dialog.can("Expect this")
 
 
