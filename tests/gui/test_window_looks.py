@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 from PySide6.QtCore import QEvent, QObject, QRect, QSize, Qt
 from PySide6.QtGui import QFont, QStandardItemModel
-from PySide6.QtWidgets import QApplication, QScrollArea
+from PySide6.QtWidgets import QApplication, QScrollArea, QWidget
 
 from every_page import ABORTED, show_masked
 from examples import some
@@ -204,6 +204,22 @@ def test_the_state_of_the_model_is_whole_in_the_status_line_beside_a_long_note(w
     qtbot.waitUntil(lambda: message.width() >= message.fontMetrics().horizontalAdvance(message.text()))
     assert window.width() == 1024
     window.status.set_note("")
+
+
+@pytest.mark.parametrize("page", [PageId.PLAYGROUND, PageId.GRAMMAR, PageId.SERVERS])
+def test_a_notice_moves_nothing_and_stays_in_sight(open_page, qtbot, page):
+    view = open_page(page, ready=False).widget
+    qtbot.wait(50)
+    parts = [part for part in view.findChildren(QWidget) if part.isVisible()]
+    before = [(part, part.geometry()) for part in parts]
+    view.notice.show_words("A long notice about something. " * 8, "Undo", lambda: None)
+    QApplication.processEvents()
+    assert [(part, part.geometry()) for part in parts] == before
+    for size in ((1100, 800), (700, 500)):
+        view.resize(*size)
+        QApplication.processEvents()
+        assert view.rect().contains(view.notice.geometry()) and view.notice.height() > 20
+        assert view.notice.geometry().bottom() > view.height() - 40
 
 
 def test_a_number_at_the_end_of_an_elided_line_is_whole_or_left_out(qtbot):

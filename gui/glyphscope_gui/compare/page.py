@@ -172,7 +172,7 @@ class ComparePage(FollowsSize, QWidget):
         self.field_card = Card(tr("Fields side by side"), below, padded=False)
         self.splitter = splitter(Qt.Orientation.Vertical, (self.columns_area, self.field_card), (1, 0))
         self.splitter.splitterMoved.connect(self._border_moved)
-        parts = (self.notice, self.prompt_card, (self.splitter, 1))
+        parts = (self.prompt_card, (self.splitter, 1))
         vbox(*parts, parent=self, margins=(GAP + 4, GAP, GAP + 4, 4), spacing=GAP)
 
     def _make_column(self, index: int) -> None:

@@ -205,4 +205,4 @@ class EvalPage(FollowsSize, QWidget):
             self.export_button,
             spacing=10,
         )
-        vbox(head, self.notice, self.progress, (self.stack, 1), parent=self, margins=GAP, spacing=GAP)
+        vbox(head, self.progress, (self.stack, 1), parent=self, margins=GAP, spacing=GAP)

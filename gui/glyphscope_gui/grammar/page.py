@@ -435,7 +435,7 @@ class GrammarPage(TakesFiles, QWidget):
         self.right.setSizes([200, 300])
         self.columns = splitter(Qt.Orientation.Horizontal, (self.edit_card, self.right), (1, 1))
         self.columns.setSizes([500, 500])
-        vbox(self.notice, (self.columns, 1), parent=self, margins=GAP, spacing=GAP)
+        vbox((self.columns, 1), parent=self, margins=GAP, spacing=GAP)
 
     def _add_tab(self, title: str, body: QWidget, *line: Part) -> None:
         """Add a tab with a line above its body: hints and links."""

@@ -133,8 +133,8 @@ class LessonPage(FollowsSize, QWidget):
         self.foot = holder(vbox(named(QFrame(), "cardLine"), buttons, spacing=0), self)
         sheet = named(QFrame(self), "card")
         vbox((self.stack, 1), self.foot, parent=sheet, margins=1, spacing=0)
-        right = vbox(self.notice, (sheet, 1), spacing=GAP)
-        self._layout = hbox(self.list_card, (right, 1), parent=self, margins=None, spacing=GAP)
+        self.notice.cover(self.stack)
+        self._layout = hbox(self.list_card, (sheet, 1), parent=self, margins=None, spacing=GAP)
 
 
 FACTS_ROLE, DONE_ROLE = Qt.ItemDataRole.UserRole, Qt.ItemDataRole.UserRole + 1

@@ -351,7 +351,7 @@ class RunPage(FollowsSize, QWidget):
         below.hide()  # until there is a run
         self.splitter = splitter(Qt.Orientation.Vertical, (card, below), (3, 1))
         self.splitter.splitterMoved.connect(self._border_moved)
-        items = (self.notice, self.prompt_card, self.verdict, (self.splitter, 1))
+        items = (self.prompt_card, self.verdict, (self.splitter, 1))
         vbox(*items, parent=self, margins=8, spacing=7)
 
 

@@ -184,7 +184,7 @@ class ServersPage(FollowsSize, QWidget):
         self.rows = splitter(Qt.Orientation.Vertical, (self.middle, self.below), (5, 2))
         right = holder(vbox(self.card, self.question, (self.rows, 1), spacing=GAP), self)
         self.columns = splitter(Qt.Orientation.Horizontal, (self.list_card, right), (0, 1))
-        vbox(self.notice, (self.columns, 1), parent=self, margins=GAP, spacing=GAP)
+        vbox((self.columns, 1), parent=self, margins=GAP, spacing=GAP)
 
     def _fit(self) -> None:
         """Set widths that suit the window; the user's widths stay until it changes between wide and narrow."""

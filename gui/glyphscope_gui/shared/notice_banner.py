@@ -1,16 +1,17 @@
-"""A sentence for the user, with one or two actions; not a dialog, so it blocks nothing."""
+"""A sentence for the user, with one or two actions, over a part of the page: it blocks nothing and moves nothing."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QSize, Qt
+from PySide6.QtCore import QEvent, QObject, QPoint, QRect, QSize, Qt
 from PySide6.QtWidgets import QFrame, QWidget
 
 from glyphscope_gui.shared.labels import PlainLabel, push_button, set_role, show_words
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import hbox
+from glyphscope_gui.shared.layouts import hbox, visible_height
 from glyphscope_gui.shared.plain_text import plain_tip
+from glyphscope_gui.theme.sizes import GAP, letters
 
 MIN_WIDTH = 200
 """The minimum width of the words in pixels, however long one of them is."""
@@ -28,8 +29,12 @@ class _Words(PlainLabel):
         return QSize(min(least.width(), MIN_WIDTH), least.height())
 
 
+WIDEST = 820
+"""Its greatest width in pixels, at the usual text size."""
+
+
 class NoticeBanner(QFrame):
-    """Hidden while there is nothing to say."""
+    """Hidden while there is nothing to say; then it covers the lower end of its parent, or of what `cover` names."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -43,8 +48,38 @@ class NoticeBanner(QFrame):
         self._then: Callable[[], None] | None = None
         self._or: Callable[[], None] | None = None
         parts = (self.sign, (self.label, 1), self.action, self.other, self.dismiss)
-        hbox(*parts, parent=self, margins=(12, 8, 10, 8), spacing=10)
+        self._row = hbox(*parts, parent=self, margins=(12, 8, 10, 8), spacing=10)
+        self._over: QWidget | None = None
+        if parent is not None:
+            self.cover(parent)
         self.hide()
+
+    def cover(self, part: QWidget) -> None:
+        """Cover the lower end of another part of the parent."""
+        if self._over is not None:
+            self._over.removeEventFilter(self)
+        self._over = part
+        part.installEventFilter(self)
+
+    def eventFilter(self, part: QObject, event: QEvent) -> bool:
+        if event.type() in (QEvent.Type.Resize, QEvent.Type.Move, QEvent.Type.Show) and not self.isHidden():
+            self._place()
+        return False
+
+    def _place(self) -> None:
+        """Place it over its part, as wide as its words need."""
+        part, parent = self._over, self.parentWidget()
+        if part is None or parent is None:
+            return
+        room = QRect(part.mapTo(parent, QPoint()) if part is not parent else QPoint(), part.size())
+        room.setBottom(min(room.bottom(), visible_height(parent)))  # of a page that is scrolled
+        words = self.label.fontMetrics().horizontalAdvance(self.label.text())
+        others = self._row.minimumSize().width() - self.label.minimumSizeHint().width()
+        width = min(words + others + GAP, round(WIDEST * letters(self)), room.width() - 2 * GAP)
+        size = QSize(width, self._row.totalHeightForWidth(width))
+        y = max(room.bottom() - size.height() - GAP, 0)
+        self.setGeometry(QRect(QPoint(room.center().x() - width // 2, y), size))
+        self.raise_()
 
     def show_words(
         self,
@@ -67,6 +102,7 @@ class NoticeBanner(QFrame):
         self.other.setText(title)
         self.other.setVisible(other is not None)
         self.show()
+        self._place()
 
     def _act(self) -> None:
         self.hide()
