@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from PySide6.QtCore import Qt
 
-from glyphscope.events import RunRequest
+from glyphscope.events import Answer, RunRequest
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.store import save_project
@@ -19,7 +19,7 @@ from on_screen import Screen
 GOOD = '{action="search" query="AI news" max_results=10}'
 OTHER = '{action="search" query="AI"}'
 BASE = RunRequest(prompt="p", registry=default_registry().to_document(), constraint="off")
-RUN, STOP, SEEDS, EXPECTED = "Run A and B", "Stop", "Seeds for both prompts", "Expected call"
+RUN, STOP, SEEDS, EXPECTED = "Run A and B", "Stop", "Seeds for both prompts", "Expected answer"
 SOURCE, HEAT, TABLE = (
     "Source of prompt",
     "Temperature for both prompts",
@@ -67,7 +67,7 @@ def test_two_prompts_are_run_counted_and_opened(page, screen, qtbot):
     run_playground(qtbot, page)
     context.project.prompt.set_system("Call briefly.")
     screen.write(SEEDS, "1-3")
-    screen.press("Call of the run shown")
+    screen.press("Answer of the run shown")
     assert screen.read(EXPECTED) == '{action="search" query="AI news" max_results=10}'
     screen.run()
     for words in ("Differences: system template", "A: 3 of 3", "B: 0 of 3", "needs at least 6 seeds"):
@@ -128,7 +128,7 @@ def test_a_stored_prompt_ignores_later_edits_and_stop_stops(page, screen, qtbot)
         ({}, "A and B are the same prompt"),
         ({SEEDS: "3-"}, "not a seed"),
         ({SEEDS: "1-200"}, "100 seeds"),
-        ({EXPECTED: "{"}, "Expected call: character 1"),
+        ({EXPECTED: "{"}, "Expected answer: character 1"),
         ({EXPECTED: "[]"}, "no call in this list"),
         ({EXPECTED: '{"tool": "x", "arguments": 3}'}, "This is not a call"),
         ({f"{SOURCE} A": "Prompt of the run shown"}, "no prompt for A yet"),
@@ -203,3 +203,29 @@ def test_an_unknown_number_of_prompt_tokens_is_left_out(page, screen, qtbot):
             state.stages[0].prompt = msgspec.structs.replace(prompt, tokens=0) if place in unknown else prompt
         words = "\n".join(result_lines(results))
         assert "Differences" in words and "tokens" not in words
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("answer", "text", "other"),
+    [
+        (Answer("choice", "yes\nno"), "yes", "no"),
+        (Answer("lark", 'start: "a" "\\n" "b" | "c"'), "a\nb", "c"),
+        (Answer("schema", '{"type": "object"}'), '{"n": 1}', "{n=2}"),
+    ],
+)
+def test_an_answer_of_any_kind_is_expected(open_page, qtbot, answer, text, other):
+    page = open_page(PageId.COMPARE, lambda _name, **_options: ScriptedModel(text))
+    page.context.project.set_options(constraint="off", answer=answer, notation="json")
+    page.go_to(PromptsPlace())
+    screen = Prompts(qtbot, page.widget)
+    run_playground(qtbot, page)
+    assert page.context.runs.state.outcome == "valid"
+    page.context.project.prompt.set_system("Answer briefly.")
+    screen.write(SEEDS, "1")
+    screen.press("Answer of the run shown")
+    screen.run()
+    assert "A: 1 of 1" in screen and "as expected" in screen
+    screen.write(EXPECTED, other)
+    screen.run()
+    assert "A: 0 of 1" in screen and screen.rows(TABLE)[0][1].startswith("✕ ")

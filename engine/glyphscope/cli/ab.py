@@ -12,7 +12,7 @@ from rich.text import Text
 
 from glyphscope.base.shorten import shorten
 from glyphscope.base.visible import visible
-from glyphscope.cli.inputs import InputError, expecting, read_registry, read_text
+from glyphscope.cli.inputs import ANSWER_METAVAR, InputError, expecting, read_answer, read_registry, read_text
 from glyphscope.cli.load_options import LoadingOption, StoredPromptsOption, opened
 from glyphscope.cli.option_groups import with_groups
 from glyphscope.cli.options import ExpectOption, JsonOption, RegistryOption, model_option
@@ -47,6 +47,12 @@ def ab(
         typer.Option(metavar="TEXT|-", help="The user's message. Required with templates."),
     ] = None,
     expect: ExpectOption = None,
+    answer: Annotated[
+        str | None,
+        typer.Option(
+            metavar=ANSWER_METAVAR, help="The answer of both. Default: the projects', a call for templates."
+        ),
+    ] = None,
     model: Annotated[
         str | None,
         model_option("The model of both. Default: the projects'."),
@@ -81,7 +87,8 @@ def ab(
     The runs of A come first, so that they share the prompt cache, which does not affect results. Each share has its
     confidence interval, and a prompt is called better only if the difference is significant.
     """
-    base = {"prompt": read_text("-") if prompt == "-" else prompt, "constraint": constraint}
+    base: dict[str, Any] = {"prompt": read_text("-") if prompt == "-" else prompt, "constraint": constraint}
+    base["answer"] = None if answer is None else read_answer(answer)
     base |= {"notation": notation, "native": None if notation is None else "", "shape": shape}
     given = {name: value for name, value in base.items() if value is not None}
     requests = [_request(path, given, registry, temperature) for path in (first, second)]

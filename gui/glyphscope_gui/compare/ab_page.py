@@ -133,15 +133,16 @@ class AbPage(SeededPage):
         named(self.temperature, words=tr("Temperature for both prompts"))
         self.temperature.setValue(WARM_TEMPERATURE)
         self.expect = named(
-            LineEdit(self, placeholderText=tr("as set for the prompt, or any valid call")),
+            LineEdit(self, placeholderText=tr("as set for the prompt, or any valid one")),
             "abExpect",
-            tr("Expected call"),
+            tr("Expected answer"),
             tip=tr(
-                "A call in GLYPH or JSON. With the mask every call is valid: enter the call that is correct."
+                "A call or value in GLYPH or JSON, or another text. With the mask every answer is valid: enter the one "
+                "that is correct."
             ),
         )
         self.expect_button = push_button(
-            tr("Call of the run shown"), self, name="abExpectButton", role="link"
+            tr("Answer of the run shown"), self, name="abExpectButton", role="link"
         )
 
     def _lay_out(self) -> None:
@@ -157,7 +158,7 @@ class AbPage(SeededPage):
             self.seeds,
             field_label(tr("Temperature"), self.temperature),
             self.temperature,
-            field_label(tr("Expected call"), self.expect),
+            field_label(tr("Expected answer"), self.expect),
             (self.expect, 1),
             self.expect_button,
             spacing=10,

@@ -114,8 +114,11 @@ class AbPresenter(ExperimentPresenter):
         self._show_sources()
 
     def _expect(self) -> None:
-        """Expect the call of the playground's run."""
-        started, call = self._runs.state.started, self._runs.state.call
+        """Expect the call of the playground's run, or its other answer."""
+        state = self._runs.state
+        started, call = state.started, state.call
+        if state.answer is not None and not state.asks_for_call:
+            self._page.expect.setText(state.answer.text.strip())
         if call is not None and started is not None:
             expected = ExpectedAnswer(calls=(ExpectedCall(tools=(call.tool,), arguments=call.arguments),))
             request = started.request
@@ -277,7 +280,7 @@ def _expecting(request: RunRequest, text: str) -> RunRequest:
     try:
         expected = read_expected(text, parse_document(request.registry), request.answer)
     except ExpectedTextError as error:
-        raise GlyphscopeError(tr("Expected call: {problem}", problem=error)) from None
+        raise GlyphscopeError(tr("Expected answer: {problem}", problem=error)) from None
     return msgspec.structs.replace(request, expected=expected)
 
 
