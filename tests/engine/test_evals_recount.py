@@ -21,7 +21,7 @@ pytestmark = pytest.mark.slow
 
 scipy = pytest.importorskip("scipy", reason="SciPy is in the dev group")
 
-MEASURES = ("ok", "parsed", "valid", "right_tool", "right_arguments")
+MEASURES = ("ok", "parsed", "valid", "right_tool", "right_arguments", "valid_wrong")
 SILENT = {
     "MODEL_FAILED",
     "CONSTRAINT_IGNORED",
@@ -46,7 +46,7 @@ RESULTS = {
 
 @pytest.mark.parametrize("made", RESULTS.values(), ids=RESULTS.keys())
 def test_the_figures_equal_a_recount(made: MadeResult) -> None:
-    lines = [json.loads(line) for line in jsonl(made.samples()).splitlines()]
+    lines = _lines(made)
     reported = msgspec.to_builtins(summarise(made.manifest, made.samples()))
     assert reported["samples"] == len(lines)
     assert [arm["arm"] for arm in reported["arms"]] == list(dict.fromkeys(line["arm"] for line in lines))
@@ -69,7 +69,7 @@ def test_the_figures_equal_a_recount(made: MadeResult) -> None:
 
 @pytest.mark.parametrize("made", RESULTS.values(), ids=RESULTS.keys())
 def test_the_figures_of_each_scenario_equal_a_recount(made: MadeResult) -> None:
-    lines = [json.loads(line) for line in jsonl(made.samples()).splitlines()]
+    lines = _lines(made)
     reported = msgspec.to_builtins(by_scenario(made.manifest, made.samples()))
     count = 0
     for each in reported["scenarios"]:
@@ -90,6 +90,14 @@ def test_the_figures_of_each_scenario_equal_a_recount(made: MadeResult) -> None:
         assert set(each["figures"]) == {"suite"}
         assert each["figures"]["suite"]["n"] == len(mine)
         assert each["figures"]["suite"]["ok"]["correct"] == sum(x["ok"] for x in mine if _answered(x))
+
+
+def _lines(made: MadeResult) -> list[Line]:
+    lines = [json.loads(line) for line in jsonl(made.samples()).splitlines()]
+    for line in lines:
+        right = line["right_arguments"]
+        line["valid_wrong"] = None if right is None else line["valid"] and not right
+    return lines
 
 
 def _answered(line: Line) -> bool:

@@ -81,7 +81,7 @@ def table(qapp, result):
 def test_a_cell_shows_the_share_and_interval_of_the_summary(result):
     rows = {(row.kind, row.name): row for row in result.rows()}
     for arm in result.summary.arms:
-        for measure in ("ok", "parsed", "valid", "right_tool", "right_arguments"):
+        for measure in ("ok", "parsed", "valid", "right_tool", "right_arguments", "valid_wrong"):
             for row, figures in (
                 (rows["all", "All scenarios"], arm.tools),
                 (rows["suite", "made"], arm.by_suite["made"]),

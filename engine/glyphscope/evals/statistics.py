@@ -43,6 +43,10 @@ class Share(msgspec.Struct, frozen=True):
     effective: float = 0.0
 
 
+NO_SHARE = Share(0, 0, 0.0, 0.0, 1.0)
+"""Of nothing, as in results of versions without a measure."""
+
+
 def spread(samples: Sequence[float]) -> Spread:
     """The spread of at least one sample."""
     return spread_of(sorted(samples))

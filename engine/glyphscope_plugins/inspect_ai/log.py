@@ -17,7 +17,7 @@ import msgspec
 from glyphscope.base.errors import GlyphscopeError, RecordError
 from glyphscope.evals.matrix.arms import Arm
 from glyphscope.evals.results.export import Exported, SampleExporter
-from glyphscope.evals.results.figures import MEASURES
+from glyphscope.evals.results.figures import SCORES
 from glyphscope.evals.results.folder import ResultFolder, safe_name
 from glyphscope.evals.results.sample import Sample
 from glyphscope.evals.results.table import ReadList, Samples
@@ -155,7 +155,7 @@ class _Logs:
                 "packages": manifest.versions,
                 "scorers": [
                     {"name": measure, "metrics": [{"name": "accuracy"}, {"name": "stderr"}]}
-                    for measure in MEASURES
+                    for measure in SCORES
                 ],
                 "metadata": {
                     "about": used.about,

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from glyphscope.base.errors import RegistryError
-from glyphscope.evals.results.figures import MEASURES
+from glyphscope.evals.results.figures import SCORES
 from glyphscope.evals.results.sample import JudgeVerdict, Sample
 from glyphscope.evals.results.words import REASON_WORDS
 from glyphscope.evals.suites.suite import Scenario, expected_words
@@ -293,7 +293,7 @@ def _tools(run: RecordedRun) -> list[Document]:
 
 def _scores(sample: Sample) -> dict[str, Document]:
     """The known verdicts; none for a sample without a result."""
-    known = {name: value for name in MEASURES if (value := getattr(sample, name)) is not None}
+    known = {name: value for name in SCORES if (value := getattr(sample, name)) is not None}
     scores: dict[str, Document] = {}
     for name, value in known.items() if sample.answered else ():
         scores[name] = {"value": "C" if value else "I", "answer": _answer_text(sample)}

@@ -18,7 +18,16 @@ from glyphscope_gui.shared.language import in_language, tr
 from glyphscope_gui.shared.run_words import model_name, opened_name, value_words
 
 MeasureName: TypeAlias = Literal[
-    "ok", "parsed", "valid", "right_tool", "right_arguments", "decoded", "first_token_ms", "total_ms", "saved"
+    "ok",
+    "parsed",
+    "valid",
+    "right_tool",
+    "right_arguments",
+    "valid_wrong",
+    "decoded",
+    "first_token_ms",
+    "total_ms",
+    "saved",
 ]
 
 
@@ -70,6 +79,12 @@ MEASURES = (
         tr("Correct arguments"),
         tr("correct arguments"),
         tr("Of the samples that expect a call: tool and arguments are as expected"),
+    ),
+    MeasureSpec(
+        "valid_wrong",
+        tr("Valid but wrong"),
+        tr("valid but wrong"),
+        tr("Of the samples that expect a call: a valid call that is not the expected one; lower is better"),
     ),
     MeasureSpec(
         "decoded",

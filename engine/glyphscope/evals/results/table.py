@@ -42,7 +42,7 @@ from glyphscope.store.files import own_file
 INDEX = "samples.index"
 INDEXED_FROM = 20_000
 """The number of new samples from which on the table is written to a file."""
-VERSION = 1
+VERSION = 2
 READ_AT_ONCE, MAX_CACHED = 50, 2_000
 """Samples that are read together where they are used one by one, and the most that a list has in memory."""
 READ_IN_TURN = 500
@@ -123,6 +123,10 @@ class SampleLine(msgspec.Struct):
     first_token_ms: float = 0.0
     total_ms: float = 0.0
     judged: msgspec.Raw = msgspec.Raw(b"[]")
+
+    @property
+    def valid_wrong(self) -> bool | None:
+        return None if self.right_arguments is None else self.valid and not self.right_arguments
 
 
 class _Head(msgspec.Struct):
@@ -299,11 +303,7 @@ class TableBuilder:
             *map(_number, (line.decoded, line.prompt_tokens, line.bytes, line.instructions, line.saved)),
             line.first_token_ms,
             line.total_ms,
-            line.ok,
-            *(
-                -1 if value is None else value
-                for value in (line.parsed, line.valid, line.right_tool, line.right_arguments)
-            ),
+            *(-1 if (value := getattr(line, measure)) is None else value for measure in MEASURES),
             has_answer(line.failures),
             line.stopped_at is not None,
             bytes(line.judged) != b"[]",

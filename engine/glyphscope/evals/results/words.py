@@ -11,7 +11,7 @@ from glyphscope.base.model_names import place_name
 from glyphscope.base.shorten import capitalised
 from glyphscope.base.translate import Translate, english
 from glyphscope.evals.matrix.arms import Arm, subject_of, varied, words_of
-from glyphscope.evals.results.figures import ArmComparison, ArmFigures, Measure, Sensitivity
+from glyphscope.evals.results.figures import MEASURES, ArmComparison, ArmFigures, Measure, Sensitivity
 from glyphscope.evals.results.manifest import Manifest
 from glyphscope.evals.results.sample import Reason
 from glyphscope.evals.statistics import Share
@@ -22,6 +22,7 @@ MEASURE_WORDS: dict[Measure, str] = {
     "valid": "valid",
     "right_tool": "with the correct tool",
     "right_arguments": "with the correct arguments",
+    "valid_wrong": "valid but wrong",
 }
 REASON_WORDS: dict[Reason, str] = {
     "PARSE": "The text is not of the expected form",
@@ -54,14 +55,14 @@ REASON_WORDS: dict[Reason, str] = {
 """Why a sample is not right."""
 
 
-ARM_TITLES = ("arm", "n", "ok", "parsed", "valid", "correct tool", "correct arguments")
+ARM_TITLES = ("arm", "n", "ok", "parsed", "valid", "correct tool", "correct arguments", "valid but wrong")
 """The columns of `arm_cells`."""
 
 
 def arm_cells(arm: ArmFigures, labels: Mapping[str, str]) -> tuple[str, ...]:
     """An arm's row in a table of shares, each with its interval."""
     tools = arm.tools
-    shares = (tools.ok, tools.parsed, tools.valid, tools.right_tool, tools.right_arguments)
+    shares = (getattr(tools, measure) for measure in MEASURES)
     return labels.get(arm.arm, arm.arm), f"{tools.answered:,}", *map(rate_words, shares)
 
 
