@@ -17,6 +17,10 @@ from typer.testing import Result
 
 from cli_command import command
 from eval_suite import SUITE, suite_file
+from glyphscope.evals.results import ResultFolder
+from glyphscope.events import RunRequest, Sampling
+from glyphscope.registry import default_registry
+from glyphscope.store import Project, save_project
 
 FILES = {
     "samples.jsonl", "summary.json", "summary_by_scenario.json", "summary_by_scenario_and_strategy.json",
@@ -83,6 +87,83 @@ def test_an_answer_that_left_its_grammar_is_reported_with_the_rule(
     (tmp_path / "s.json").write_text(json.dumps(made))
     glyphscope("run", "s.json", "--model", "scripted:The", "--constraint", "off", "--out", "out")
     assert "number" in (result(tmp_path) / "report.html").read_text()
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A project in JSON with a system prompt, greedy."""
+    request = RunRequest(
+        prompt="x", registry=default_registry().to_document(), system_prompt="Be terse.", notation="json",
+        max_tokens=99, sampling=Sampling(temperature=0.0, top_k=7, seed=5),
+    )  # fmt: skip
+    save_project(tmp_path / "p.glyphscope", Project(request=request))
+    return tmp_path / "p.glyphscope"
+
+
+def requests_of(folder: Path) -> list[RunRequest]:
+    read = ResultFolder.open(result(folder))
+    return [read.record(sample.runs[0]).events[0].request for sample in read.samples()]
+
+
+@pytest.mark.parametrize("uses", [None, True, False])
+def test_a_suite_uses_the_prompt_and_sampling_of_a_project_unless_it_says_that_it_does_not(
+    glyphscope: Callable[..., Result], tmp_path: Path, project: Path, uses: bool | None
+) -> None:
+    suite = small(tmp_path)[0]
+    Path(suite).write_text(json.dumps({**SUITE, **({} if uses is None else {"project": uses})}))
+    done = glyphscope(suite, "--model", SCRIPT, "--first", "1", "--out", "out", "--project", project)
+    (request,) = requests_of(tmp_path)
+    assert request.notation == "json", "its notation too, as no option varies it"
+    found = request.system_prompt, request.max_tokens, request.sampling.temperature, request.sampling.top_k
+    assert found == (("", 512, 0.8, 40) if uses is False else ("Be terse.", 99, 0.0, 7))
+    assert request.sampling.seed != 5, "each sample has its own"
+    assert ("small: the project's prompt, template and sampling." in done.stderr) is (uses is not False)
+    manifest = ResultFolder.open(result(tmp_path)).manifest
+    assert manifest.suites[0].project is (uses is not False)
+    (sampling,) = manifest.profiles.values()
+    assert sampling.temperature == request.sampling.temperature
+    again = glyphscope(suite, "-m", SCRIPT, "--first", "1", "--out", "out", "--project", project, "--resume")
+    assert "1 sample, 1 of them already done" in again.stderr
+
+
+def test_an_evaluation_without_a_project_says_whose_prompt_it_uses(
+    glyphscope: Callable[..., Result], tmp_path: Path
+) -> None:
+    suite = small(tmp_path)[0]
+    Path(suite).write_text(json.dumps({**SUITE, "project": True}))
+    done = glyphscope(suite, "--model", SCRIPT, "--first", "1", "--out", "out")
+    assert "Prompt, template: each suite's own. Sampling: default." in done.stderr
+    assert "made for a project's prompt, template and sampling, and evaluated without them" in done.stderr
+
+
+def test_system_prompts_and_chat_templates_are_axes_whose_values_may_be_files(
+    glyphscope: Callable[..., Result], tmp_path: Path
+) -> None:
+    (tmp_path / "kind.txt").write_text("Be kind.")
+    suite = small(tmp_path)[0]
+    Path(suite).write_text(json.dumps({**SUITE, "request": {"system_prompt": "Mine."}}))
+    prompts = ("suite", "none", "kind.txt", "{% raw")
+    glyphscope(
+        suite,
+        "-m",
+        SCRIPT,
+        "--first",
+        "1",
+        "--out",
+        "out",
+        "--system-prompt",
+        *prompts,
+        "--chat-template",
+        "suite",
+        "own",
+    )
+    made = requests_of(tmp_path)
+    assert {request.system_prompt for request in made} == {"Mine.", "", "Be kind.", "{% raw"}
+    assert {request.chat_template for request in made} == {"", "own"}
+    page = (result(tmp_path) / "report.html").read_text()
+    assert (
+        "the suite’s system prompt · the suite’s chat template" in page and "system prompt “Be kind.”" in page
+    )
 
 
 def result(folder: Path) -> Path:

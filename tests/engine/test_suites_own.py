@@ -96,6 +96,12 @@ def test_scenarios_are_added_to_a_suite_that_the_first_one_creates(tmp_path):
     suite = load_suite(path)
     assert [each.id for each in suite.scenarios] == ["tea", "tea-2", "tea-3"]
     assert suite.strategy == "two-stage" and suite.scenarios[0].request == {}
+    members = {"system_prompt": "Be terse.", "thinking": "off", "max_tokens": 9}
+    added = add_scenario(path, msgspec.structs.replace(SCENARIO, request=members))
+    assert suite.project and added.request == {"thinking": "off"}, "its prompt is that of the project"
+    before = tmp_path / "before.json"
+    keep_suite(before, msgspec.structs.replace(suite, project=None))
+    assert add_scenario(before, msgspec.structs.replace(SCENARIO, request=members)).request == members
     assert own_suites(tmp_path / "suites") == [path]
 
 

@@ -20,7 +20,7 @@ from glyphscope.api.tools import AnswerLike, answer_of
 from glyphscope.base.errors import GlyphscopeError, ModelError
 from glyphscope.base.inputs import files_below
 from glyphscope.base.structs import ready
-from glyphscope.evals.matrix.arms import ArmNotation, Workarounds
+from glyphscope.evals.matrix.arms import ArmNotation, Workarounds, axes_of
 from glyphscope.evals.matrix.plan import Matrix, plan_of
 from glyphscope.evals.results.export import export_samples, sample_columns
 from glyphscope.evals.results.figures import Summary
@@ -42,6 +42,7 @@ from glyphscope.events import (
     Strategy,
     Thinking,
 )
+from glyphscope.store import load_project
 from glyphscope.store.named_models import NamedModels, fixed_batch
 
 _FRAMES = ("pandas", "polars")
@@ -64,6 +65,8 @@ class Axes(TypedDict, total=False):
     thinking: Sequence[Thinking]
     reasoning_efforts: Sequence[str]
     template_vars: Sequence[str]
+    system_prompts: Sequence[str | None]
+    chat_templates: Sequence[str | None]
     control_texts: Sequence[ControlTexts]
     constrain_from: Sequence[ConstrainFrom]
     orders: Sequence[ArgumentOrder | None]
@@ -151,6 +154,7 @@ def evaluate(
     options: LoadOptions = DEFAULT_LOAD,
     on: str = "",
     resume: bool = False,
+    project: str | Path | None = None,
     below: str | Path | Iterable[str | Path] = (),
     progress: bool | Callable[[Progress], None] | None = None,
     **axes: Unpack[Axes],
@@ -158,11 +162,13 @@ def evaluate(
     """Run suites (names of bundled ones, or files) with every combination of the axes, and save a result below `out`.
 
     `on` is the place of the samples: `local:N` (the same as `jobs=N`), or `dask://HOST:PORT` of a Dask scheduler.
-    `resume` continues the newest result of the same settings, if there is one. `below` are folders whose files the
-    suites may also name, beside those below their own. `progress` shows a bar on stderr (None:
-    in terminals and notebooks), or is called with each report (`SampleDone` has a sample). Interrupting it keeps the
-    samples so far. A model that cannot be opened is left out, with a warning. Raises SuiteError, ModelError where no
-    model can be opened, StorageError, GlyphscopeError for an invalid setting, and TypeError for an unknown one.
+    `resume` continues the newest result of the same settings, if there is one. `project` is the file of a project whose
+    prompt, template and sampling are used, and its notation and constraint unless they are varied. `below`
+    are folders whose files the suites may also name, beside those below their own. `progress` shows a bar on stderr
+    (None: in terminals and notebooks), or is called with each report (`SampleDone` has a sample). Interrupting it
+    keeps the samples so far. A model that cannot be opened is left out, with a warning. Raises SuiteError, ModelError
+    where no model can be opened, StorageError, GlyphscopeError for an invalid setting, and TypeError for an unknown
+    one.
     """
     if unknown := sorted(set(axes) - (set(Matrix.__struct_fields__) - {"suites", "models"})):
         raise TypeError(f"evaluate() has no setting {unknown[0]!r}")
@@ -170,14 +176,16 @@ def evaluate(
         raise TypeError("evaluate() takes either on or jobs")
     place = read_place(on) if on else SamplesPlace(axes.get("jobs", 1))
     axes["jobs"] = place.jobs
-    given = {"suites": _texts(suites), "models": _texts(models), "orders": (None,), **axes}
+    own = load_project(Path(project)).project.request if project is not None else None
+    of_project = {} if own is None else {**axes_of(own), "profiles": ("project",)}
+    given = {"suites": _texts(suites), "models": _texts(models), "orders": (None,), **of_project, **axes}
     given["answers"] = [None if each is None else answer_of(each) for each in axes.get("answers", (None,))]
     try:
         matrix = msgspec.convert(given, ready(Matrix))
     except msgspec.ValidationError as error:
         raise GlyphscopeError(f"Invalid setting of an evaluation: {error}.") from None
     with files_below(*map(Path, _texts(below))):
-        plan, folder = plan_of(matrix), Path(out)
+        plan, folder = plan_of(matrix, own), Path(out)
     before = running.newest_result(plan, folder) if resume else None
     begun = ResultFolder.open(before).manifest.models if before is not None else {}
     fixed = {name: fixed_batch(name, options, begun.get(name)) for name in matrix.models}

@@ -49,6 +49,7 @@ from glyphscope.cli.streaming import BAD_REQUEST, interrupted, interruptible, re
 from glyphscope.cli.template_forms import ChatTemplateOption, read_chat_template
 from glyphscope.evals.answers import Distribution, Divergence, SeedResults, divergence_words, option_words
 from glyphscope.evals.matrix.profiles import profile as profile_named
+from glyphscope.evals.matrix.profiles import run_profiles
 from glyphscope.evals.matrix.seeds import RequestPlan, distinct_seeds, seeds_of
 from glyphscope.evals.results.words import rate_words
 from glyphscope.events import (
@@ -222,7 +223,7 @@ class SamplingOptions:
         """The profile's settings for a model, with the given ones. Raises GlyphscopeError."""
         base = Sampling()
         if self.profile is not None:
-            base = profile_named(self.profile).of(model, base.seed)
+            base = profile_named(self.profile, run_profiles()).of(model, base.seed)
         return self.given.over(base)
 
 

@@ -15,7 +15,7 @@ from glyphscope.base.errors import GlyphscopeError, RequestProblem
 from glyphscope.base.figures import count
 from glyphscope.base.inputs import read_file, utf8_text
 from glyphscope.base.shorten import shorten
-from glyphscope.evals.matrix.profiles import Profile, profiles
+from glyphscope.evals.matrix.profiles import Profile, run_profiles
 from glyphscope.events import CALL, TOOL_CHOICES, Answer, AnswerKind, ModelInfo, RunRequest, Sampling
 from glyphscope.events.sampling import FILTERS
 from glyphscope.runs import RunState
@@ -267,7 +267,7 @@ class OptionsPanel(SettingsPopup):
 
     def _sampling_lead(self) -> QWidget:
         menu = QMenu(self, toolTipsVisible=True)
-        for preset in profiles():
+        for preset in run_profiles():
             action = menu.addAction(_NAMES.get(preset.name, preset.name))
             action.setToolTip(preset.about)
             action.triggered.connect(
@@ -302,7 +302,7 @@ class OptionsPanel(SettingsPopup):
     def _show_preset(self) -> None:
         """Show the preset that equals the settings, and the source that recommends it for the open model."""
         words = sampling_words(self._options.sampling)
-        same = next((each for each in profiles() if sampling_words(self._of(each)) == words), None)
+        same = next((each for each in run_profiles() if sampling_words(self._of(each)) == words), None)
         source = same and same.source_of(self._model or ModelInfo(name=""))
         self.preset_note.setText(source or (_NAMES.get(same.name, same.name) if same else tr("Custom")))
 

@@ -27,9 +27,9 @@ from glyphscope.cli.options import FilesBelowOption, JsonOption
 from glyphscope.cli.output import diagnostics, print_note
 from glyphscope.cli.signals import INTERRUPTED, closing_when_ended
 from glyphscope.cli.streaming import on_first_interrupt
-from glyphscope.evals.matrix.arms import OFFERED, Arm, first_value, values_of
+from glyphscope.evals.matrix.arms import LONG, OFFERED, Arm, axes_of, first_value, values_of
 from glyphscope.evals.matrix.needs import needs_of
-from glyphscope.evals.matrix.plan import Matrix, Plan, plan_of
+from glyphscope.evals.matrix.plan import Matrix, Plan, plan_of, typed_text
 from glyphscope.evals.results.figures import Summary
 from glyphscope.evals.results.folder import MANIFEST, ResultFolder, list_results
 from glyphscope.evals.results.report import publish
@@ -51,7 +51,9 @@ from glyphscope.evals.suites.imported import NOT_IMPORTED
 from glyphscope.evals.suites.reading import STARTER
 from glyphscope.models.opening import EMBEDDED, require_installed
 from glyphscope.models.remote import is_address
+from glyphscope.store import load_project
 from glyphscope.store.named_models import NamedModels, downloaded_file, fixed_batch
+from glyphscope.store.project import SUFFIX
 
 # typer accepts several values of a list of choices only as an Enum
 Levels = StrEnum("Levels", ["simple", "typical", "extreme"])
@@ -76,6 +78,15 @@ def run(
     model: Annotated[
         list[str] | None,
         typer.Option("--model", "-m", metavar="M…", help="GGUF files, `embedded`, URLs of endpoints."),
+    ] = None,
+    project: Annotated[
+        Path | None,
+        typer.Option(
+            "--project",
+            metavar=f"P{SUFFIX}",
+            help="Take prompt, template and sampling from a project, for suites that do not exclude it, and its "
+            "notation, constraint and template settings where no option varies them.",
+        ),
     ] = None,
     axes: Varied[Arm],
     level: Annotated[list[Levels] | None, typer.Option(help="Only scenarios of these levels.")] = None,
@@ -145,9 +156,15 @@ def run(
     """
     suites = [*(suites or ()), *(more_suites or ())] or [STARTER]
     given: dict[str, tuple[Any, ...]] = {values_of(name): (first_value(name),) for name in OFFERED}
+    own = load_project(project).project.request if project is not None else None
+    if own is not None:
+        given |= {**axes_of(own), "profiles": ("project",)}
     if suites == [STARTER]:
         given["constraints"] = ("off", "mask")
-    given |= {values_of(name): values for name, values in axes.items()}
+    for name, values in axes.items():
+        given[values_of(name)] = tuple(
+            typed_text(name, each) if name in LONG and each else each for each in values
+        )
     chosen = {"levels": [str(each) for each in level or ()], "scenarios": scenario or []}
     place = _place(on, jobs)
     models = [_model_name(name, place) for name in model or [EMBEDDED]]
@@ -161,14 +178,16 @@ def run(
         _require_installed(name, place)
     options = {name: loading.options(name) for name in matrix.models}
     with files_below(*(below or ())):
-        plan = plan_of(matrix)
+        plan = plan_of(matrix, own)
         # an earlier result, which lacks the axis for the order of arguments, has the schema's order
         earlier = msgspec.structs.replace(matrix, orders=("schema",))
-        plans = (plan, plan_of(earlier)) if resume and "order" not in axes else (plan,)
+        plans = (plan, plan_of(earlier, own)) if resume and "order" not in axes else (plan,)
     for loaded in plan.suites:
         for note in loaded.suite.notes:
             if note.startswith(NOT_IMPORTED):
                 print_note(f"{loaded.suite.name}: {note}")
+    if own is None:
+        print_note("Prompt, template: each suite's own. Sampling: " + ", ".join(matrix.profiles) + ".")
     for note in plan.notes:
         print_note(note)
     for name in dict.fromkeys(needs_of(plan).judges.values()):

@@ -17,6 +17,7 @@ from typing import Annotated, Any, Literal, TypeAlias, cast
 import msgspec
 
 from glyphscope.base.errors import GlyphscopeError
+from glyphscope.base.shorten import excerpt
 from glyphscope.evals.matrix.profiles import profiles
 from glyphscope.events import (
     AUTO,
@@ -33,11 +34,14 @@ from glyphscope.events import (
     Strategy,
     Thinking,
     default_order,
+    pairs_line,
     read_pairs_line,
     settings_of,
 )
 from glyphscope.models.remote import is_address, replicas_of
 
+MAX_SHOWN = 24
+"""Characters of a long text in a label, and in an id."""
 ArmNotation: TypeAlias = Literal["glyph", "json", "native"]
 Workarounds: TypeAlias = Literal["production", "baseline"]
 """`production` applies the catalogue's recommendations for a model; `baseline` applies none."""
@@ -50,7 +54,8 @@ class Axis(Setting, frozen=True):
     id: in every id if it `names` the arm, otherwise only for another value than the default. `baseline` are its values
     in the order that decides which of two arms is compared with the other; numbers are in their own order. `subjects`
     are the words of single values at the beginning of a sentence. `typed` is an example of a value that is not among
-    the choices, for an axis that has such values.
+    the choices, for an axis that has such values; those of a `long` axis are texts of any length, which an id and a
+    label shorten, which people also give as a file, and which replace those that suites and scenarios state.
     """
 
     values: str = ""
@@ -59,6 +64,7 @@ class Axis(Setting, frozen=True):
     baseline: tuple[Any, ...] = ()
     subjects: Mapping[Any, str] = MappingProxyType({})
     typed: str = ""
+    long: bool = False
 
 
 def request_axis(name: str, *before: Choice, usual: str = "", **facts: Any) -> Axis:
@@ -66,6 +72,15 @@ def request_axis(name: str, *before: Choice, usual: str = "", **facts: Any) -> A
     stated = settings_of(RunRequest)[name].setting
     facts = {"choices": (*before, *stated.choices), "words": stated.words, **facts}
     return Axis(stated.title, stated.about, usual=usual, **facts)
+
+
+def _text_axis(title: str, about: str, words: str, **facts: Any) -> Axis:
+    """The axis of a text of the prompt that each suite states, unless a value replaces it."""
+    stated = Choice(
+        None, "As in the suite", "The one that each suite defines", f"the suite’s {words}", "suite"
+    )
+    facts |= {"words": words + " “{value}”", "usual": "each suite’s own", "baseline": (None, "")}
+    return Axis(title, about, long=True, **{**facts, "choices": (stated, *facts["choices"])})
 
 
 _PROFILES = tuple(
@@ -123,6 +138,16 @@ class Arm(msgspec.Struct, frozen=True, kw_only=True):
     preset: Annotated[str, Axis(
         "Preset", "The prompt’s preset", words="preset {value}", part="{value}", baseline=("default",),
     )] = "default"  # fmt: skip
+    system_prompt: Annotated[str | None, _text_axis(
+        "System prompt", "Plain text that begins the system message; a text, or a file of it", "system prompt",
+        choices=(Choice("", "None", "No system prompt", "no system prompt", "none"),),
+        part="system-{value}", typed="text or FILE.txt",
+    )] = None  # fmt: skip
+    chat_template: Annotated[str | None, _text_axis(
+        "Chat template", "Jinja, the name of one of the model’s templates, or a file of either", "chat template",
+        choices=(Choice("", "The model’s", "The one that the model chooses", "the model’s chat template", "model"),),
+        part="template-{value}", typed="name or FILE.jinja",
+    )] = None  # fmt: skip
     thinking: Annotated[Thinking, request_axis(
         "thinking", values="thinking", baseline=("off", "auto", "on"),
     )] = "auto"  # fmt: skip
@@ -173,6 +198,10 @@ def axis_of(name: str) -> Axis:
     return cast("Axis", AXES[name].setting)
 
 
+LONG: frozenset[str] = frozenset(name for name in AXES if axis_of(name).long)
+"""The axes whose values are texts of the prompt, None where each suite's own are used."""
+
+
 def values_of(name: str) -> str:
     """The member of `Matrix` with the values of an axis."""
     return axis_of(name).values or f"{name}s"
@@ -186,7 +215,8 @@ def first_value(name: str) -> Any:
 
 def words_of(name: str, value: Any) -> str:
     """A value within the name of an arm."""
-    return AXES[name].words(value).format(value=value)
+    shown = excerpt(value, MAX_SHOWN) if axis_of(name).long and value else value
+    return AXES[name].words(value).format(value=shown)
 
 
 def subject_of(name: str, value: Any) -> str:
@@ -201,6 +231,24 @@ def baseline_place(name: str, value: Any) -> float:
         return value
     order = axis_of(name).baseline
     return order.index(value) if value in order else len(order)
+
+
+def axes_of(request: RunRequest) -> dict[str, tuple[Any, ...]]:
+    """The members of a matrix with the settings of a request, for the axes that are its notation, its constraint and
+    how its chat template is rendered. The strategy and the answer remain each suite's own.
+    """
+    settings: dict[str, Any] = {
+        **{name: getattr(request, name) for name in _OF_A_PROJECT},
+        "notation": "native" if request.native else request.notation,
+        "template_vars": pairs_line(request.template_vars),
+        "order": None if request.order == default_order(request.constraint) else request.order,
+    }
+    if settings["constraint"] == "endpoint":
+        settings["constraint"] = "mask"
+    return {values_of(name): (value,) for name, value in settings.items()}
+
+
+_OF_A_PROJECT = ("shape", "constraint", "thinking", "reasoning_effort", "control_texts", "constrain_from")
 
 
 def variables_of(template_vars: str) -> dict[str, Any]:
@@ -233,10 +281,16 @@ def _id(arm: Arm) -> str:
 def _option(field: Field, value: Any) -> str:
     """The value as it is written on the command line; of an answer, its kind and its text's SHA-256, cut."""
     if isinstance(value, Answer):
-        return value.kind + (f"-{hashlib.sha256(value.text.encode()).hexdigest()[:8]}" if value.text else "")
+        return value.kind + (f"-{_digest(value.text)}" if value.text else "")
+    if isinstance(value, str) and value and axis_of(field.name).long:
+        return f"{_slug(value[:MAX_SHOWN])}-{_digest(value)}"
     return next(
         (each.option for each in field.setting.choices if each.value == value and each.option), str(value)
     )
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]
 
 
 @lru_cache(maxsize=1024)

@@ -61,6 +61,20 @@ def own_answers(suites: Sequence[Suite]) -> Iterator[str]:
             )
 
 
+def project_notes(suites: Sequence[Suite]) -> Iterator[str]:
+    """The suites whose prompt, template and sampling are a project's, and those that say so without one."""
+    given = [suite.name for suite in suites if suite.sampling is not None]
+    if given:
+        of = "All suites" if len(given) == len(suites) > 1 else and_more(given, _NAMED)
+        yield f"{of}: the project's prompt, template and sampling."
+    for suite in suites:
+        if suite.project and suite.sampling is None:
+            yield (
+                f"{suite.name}: made for a project's prompt, template and sampling, and evaluated without them. Name "
+                "the project with --project."
+            )
+
+
 def not_offered(suites: Sequence[Suite]) -> Iterator[str]:
     """For each suite, its tools of which no call can be written."""
     for suite in suites:

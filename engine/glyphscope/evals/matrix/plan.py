@@ -6,6 +6,7 @@ A sample is made when it is read: a plan of a million samples has only its arms 
 from __future__ import annotations
 
 import hashlib
+import os
 from array import array
 from bisect import bisect_right
 from collections.abc import Hashable, Iterator, Sequence
@@ -13,23 +14,27 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatch
 from functools import cached_property
 from itertools import accumulate, chain, islice, product
+from pathlib import Path
 from typing import Annotated, Any, overload
 
 import msgspec
 
 from glyphscope.base.errors import GlyphscopeError
+from glyphscope.base.inputs import read_file, utf8_text
 from glyphscope.base.pointer import to_pointer
 from glyphscope.base.structs import ready
 from glyphscope.evals.matrix.arms import AXES, Arm, first_value, values_of, variables_of
-from glyphscope.evals.matrix.notes import in_different_shapes, own_answers
+from glyphscope.evals.matrix.notes import in_different_shapes, own_answers, project_notes
 from glyphscope.evals.matrix.profiles import profile
 from glyphscope.evals.suites.reading import encode_suite, load_suite
 from glyphscope.evals.suites.rules import answer_problem, unsuitable
-from glyphscope.evals.suites.suite import Scenario, Suite, SuiteUsed, answer_of
-from glyphscope.events import Answer, Setting, default_order
+from glyphscope.evals.suites.suite import Scenario, Suite, SuiteUsed, answer_of, of_project
+from glyphscope.events import Answer, RunRequest, Setting, default_order
 from glyphscope.events.load_options import MAX_SEQUENCES
 from glyphscope.models.opening import SCRIPTED
 from glyphscope.models.remote import is_address
+from glyphscope.models.templates import checked_template
+from glyphscope.models.turn_forms import open_template
 from glyphscope.runs import PreparedRequest
 from glyphscope.store.named_models import RECORDED
 
@@ -117,6 +122,7 @@ class LoadedSuite:
                 if "strategy" in {**self.suite.request, **each.request}
                 or not answer_of(self.suite, each).is_call
             ),
+            project=self.suite.sampling is not None,
         )
 
 
@@ -284,8 +290,11 @@ class PlannedSamples(Sequence[Planned]):
         return replace(sample, is_made=True) if self._made is not None and self._made[found] else sample
 
 
-def plan_of(matrix: Matrix) -> Plan:
-    """The plan. Raises GlyphscopeError if there are no scenarios or no models, SuiteError for a suite's errors."""
+def plan_of(matrix: Matrix, project: RunRequest | None = None) -> Plan:
+    """The plan, with the prompt, template and sampling of a `project` for the suites that use one.
+
+    Raises GlyphscopeError if there are no scenarios or no models, SuiteError for a suite's errors.
+    """
     for name, values in (("suite", matrix.suites), ("model", matrix.models)):
         if not values:
             raise GlyphscopeError(f"An evaluation needs a {name}.", where="eval")
@@ -299,7 +308,7 @@ def plan_of(matrix: Matrix) -> Plan:
     if matrix.sequences > 1:
         for name in matrix.models:
             require_sequences(name)
-    suites = tuple(_loaded(name, matrix) for name in dict.fromkeys(matrix.suites))
+    suites = tuple(_loaded(name, matrix, project) for name in dict.fromkeys(matrix.suites))
     names = [loaded.suite.name for loaded in suites]
     if len(set(names)) < len(names):
         raise GlyphscopeError("Two suites have the same name.", where=", ".join(names), hint="Rename one.")
@@ -308,6 +317,7 @@ def plan_of(matrix: Matrix) -> Plan:
     arms, notes = in_different_shapes(tuple(dict.fromkeys(_arms(matrix))), [each.suite for each in suites])
     if any(matrix.answers):
         notes = (*notes, *own_answers([each.suite for each in suites]))
+    notes = (*notes, *project_notes([each.suite for each in suites]))
     plan = Plan(matrix, suites, arms, notes=notes)
     if len({arm.id for arm in plan.arms}) < len(plan.arms):
         raise GlyphscopeError(
@@ -340,6 +350,15 @@ def _require_suitable(answer: Answer, suites: Sequence[LoadedSuite]) -> None:
                     where=f"{suite.name}/{scenario.id}, {to_pointer(at[2:])}",
                     hint="Select other scenarios, or leave the answer to the suite.",
                 )
+
+
+def typed_text(name: str, text: str) -> str:
+    """The value that a person gives for one of the LONG axes: a text, or the file of one. Raises GlyphscopeError."""
+    if not os.path.isfile(text):
+        return text
+    if name == "chat_template":
+        return checked_template(open_template(Path(text)).source, text)
+    return utf8_text(read_file(Path(text)), text, hint="Give a text file in UTF-8.")
 
 
 def require_sequences(model: str) -> None:
@@ -404,8 +423,10 @@ def _arms(matrix: Matrix) -> Iterator[Arm]:
         yield msgspec.convert(members, ready(Arm))
 
 
-def _loaded(name: str, matrix: Matrix) -> LoadedSuite:
+def _loaded(name: str, matrix: Matrix, project: RunRequest | None) -> LoadedSuite:
     suite = load_suite(name)
+    if project is not None:
+        suite = of_project(suite, project)
     selected = tuple(scenario for scenario in suite.scenarios if _is_selected(scenario, matrix))
     suite = msgspec.structs.replace(suite, scenarios=selected[: matrix.first or None])
     return LoadedSuite(suite, encode_suite(suite))

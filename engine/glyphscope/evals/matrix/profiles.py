@@ -6,6 +6,7 @@ name.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from fnmatch import fnmatch
 from functools import lru_cache
 from typing import Any
@@ -61,17 +62,21 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """How tokens are sampled. `sampling` has members of `Sampling`; missing ones have `Sampling`'s defaults.
 
     With `from_file`, those that the model's file states replace them, and those of the first of the families
-    `for_models` that fits replace these. The seed comes from the sample, never from a profile.
+    `for_models` that fits replace these. With `from_suite`, all are the suite's, where it has those of a project. The
+    seed comes from the sample, never from a profile.
     """
 
     name: str
     about: str
     sampling: dict[str, Any] = {}
     from_file: bool = False
+    from_suite: bool = False
     for_models: tuple[Family, ...] = ()
 
-    def of(self, model: ModelInfo, seed: int) -> Sampling:
-        """The sampling for a model."""
+    def of(self, model: ModelInfo, seed: int, of_suite: Sampling | None = None) -> Sampling:
+        """The sampling for a model, on a suite with that sampling."""
+        if self.from_suite and of_suite is not None:
+            return msgspec.structs.replace(of_suite, seed=seed)
         family = self.family_of(model)
         members = {**self.sampling, **(model.sampling if self.from_file else {})}
         return msgspec.convert(
@@ -91,11 +96,16 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 @lru_cache(maxsize=1)
 def profiles() -> tuple[Profile, ...]:
-    """All profiles, in the order in which they are offered."""
+    """All profiles, in the order in which they are offered: last the one that only an evaluation has."""
     return tuple(msgspec.json.decode(resources.read_bytes(PROFILES), type=ready(list[Profile])))
 
 
-def profile(name: str) -> Profile:
-    """The profile of that name. Raises GlyphscopeError if there is none."""
-    known = {each.name: each for each in profiles()}
+def run_profiles() -> tuple[Profile, ...]:
+    """The profiles of single runs, which have no suite."""
+    return tuple(each for each in profiles() if not each.from_suite)
+
+
+def profile(name: str, among: Iterable[Profile] = ()) -> Profile:
+    """The profile of that name among those, by default all. Raises GlyphscopeError if there is none."""
+    known = {each.name: each for each in among or profiles()}
     return find_named(known, name, f'sampling profile "{name}"', where="profile")

@@ -11,8 +11,9 @@ from glyphscope.evals.matrix.arms import OFFERED, first_value, values_of
 
 
 class SettingsQuestion(NamedTuple):
-    """A question with a hint. The settings of an arm by name: `varied` has the values of each that is varied, `fixed`
-    one value of others. In an evaluation, `arms` replace some of them.
+    """A question, and what is compared for it. The settings of an arm by name: `varied` has the values of each that is
+    varied, `fixed` one value of others. In an evaluation, `arms` replace some of them. Without `varied` settings, the
+    models are compared.
     """
 
     key: str
@@ -27,27 +28,39 @@ class SettingsQuestion(NamedTuple):
         for values in product(*self.varied.values()):
             yield {**self.fixed, **dict(zip(self.varied, values))}
 
-    def members(self) -> dict[str, tuple[Any, ...]]:
-        """The members of a matrix for all axes: those that the question does not name have the first value."""
+    def members(
+        self, others: Mapping[str, tuple[Any, ...]] = MappingProxyType({})
+    ) -> dict[str, tuple[Any, ...]]:
+        """The members of a matrix for all axes: those that the question does not name have the value in `others`, or
+        the first.
+        """
         fixed = {name: (value,) for name, value in self.fixed.items()}
-        axes = {name: (first_value(name),) for name in OFFERED} | fixed | self.varied | dict(self.arms)
-        return {values_of(name): values for name, values in axes.items()}
+        named = {values_of(name): values for name, values in (fixed | self.varied | dict(self.arms)).items()}
+        return {values_of(name): (first_value(name),) for name in OFFERED} | dict(others) | named
 
 
+BRIEF = "Write one tool call. Leave out optional arguments that the user did not mention."
+"""A system prompt to compare with."""
+MODELS = "models"
+"""The key of the question about models."""
 QUESTIONS = (
     SettingsQuestion(
-        "mask",
-        "Does the mask help?",
-        "The same prompts without a constraint and with the mask",
-        {"constraint": ("off", "mask")},
+        "mask", "Does the mask help?", "No constraint against the mask", {"constraint": ("off", "mask")}
     ),
     SettingsQuestion(
         "notation",
         "GLYPH or JSON?",
-        "Both notations, without a constraint and with the mask: does GLYPH cost accuracy, does it save tokens?",
+        "Both notations, without a constraint and with the mask",
         {"notation": ("glyph", "json")},
         {"constraint": "mask"},
         {"constraint": ("off", "mask")},
+    ),
+    SettingsQuestion(MODELS, "Which model?", "Two or more models", {}),
+    SettingsQuestion(
+        "prompt", "Which prompt?", "This system prompt against others", {"system_prompt": (None, BRIEF)}
+    ),
+    SettingsQuestion(
+        "thinking", "How much reasoning?", "Thinking off against on", {"thinking": ("off", "on")}
     ),
     SettingsQuestion(
         "stages",
@@ -59,15 +72,14 @@ QUESTIONS = (
     SettingsQuestion(
         "alone",
         "What does the model write unconstrained?",
-        "All notations without a constraint: which one does the model know?",
+        "All notations without a constraint",
         {"notation": ("glyph", "json", "native")},
         {"constraint": "off"},
     ),
     SettingsQuestion(
         "begin",
         "When should the constraint begin?",
-        "Native notation with the mask from the first token, after reasoning, and from the call: what does each cost "
-        "and gain?",
+        "The mask from the first token, after reasoning, and from the call",
         {"constrain_from": ("start", "reasoning", "call")},
         {"constraint": "mask", "strategy": "direct"},
         {"notation": ("native",)},
@@ -75,8 +87,9 @@ QUESTIONS = (
     SettingsQuestion(
         "engine",
         "Mask or llama.cpp’s grammar sampler?",
-        "The same prompts with the mask, with llama.cpp’s grammar sampler, and on suites without a constraint",
+        "The mask against the grammar sampler",
         {"constraint": ("mask", "gbnf")},
         arms={"constraint": ("off", "mask", "gbnf")},
     ),
 )
+"""The most common ones first."""

@@ -48,6 +48,7 @@ from glyphscope.evals.running.worker_pool import (
     Workers,
 )
 from glyphscope.evals.suites.reading import parse_suite
+from glyphscope.evals.suites.suite import Suite
 from glyphscope.models.opening import open_model
 from glyphscope.runs.emitter import versions
 from glyphscope.store.files import now
@@ -96,7 +97,7 @@ def evaluate(
         missing = {name: plan.order.missing(name, made, together) for name in plan.matrix.models}
         yield Begun(folder.path, folder.manifest, done := sum(made))
         forecast = Forecast(each for each in chain.from_iterable(missing.values()) if not each.is_made)
-        work = _Work(folder, writer, control, workers, forecast, done)
+        work = _Work(folder, writer, control, workers, forecast, [each.suite for each in plan.suites], done)
         for name, todo in missing.items():
             if todo and not control.stopped.is_set():
                 yield from work.of_model(name, todo)
@@ -191,6 +192,7 @@ class _Work:
     control: Control
     workers: Workers
     forecast: Forecast
+    suites: Sequence[Suite]
     done: int
     _open: set[str] = field(default_factory=set)
     _joined: set[str] = field(default_factory=set)
@@ -262,7 +264,8 @@ class _Work:
 
     def _with_facts(self, manifest: Manifest, name: str, facts: OpenedModel) -> Manifest:
         arms = [arm for arm in manifest.arms if arm.model == name]
-        sampling = {arm.id: profile(arm.profile).of(facts.info, manifest.seed) for arm in arms}
+        of_project = next((each.sampling for each in self.suites if each.sampling is not None), None)
+        sampling = {arm.id: profile(arm.profile).of(facts.info, manifest.seed, of_project) for arm in arms}
         if facts.tables:
             self.folder.keep_tables(facts.tables)
         return msgspec.structs.replace(

@@ -15,7 +15,7 @@ from glyphscope.base.errors import GlyphscopeError
 from glyphscope.base.figures import duration
 from glyphscope.base.shorten import shorten
 from glyphscope.base.structs import ready
-from glyphscope.evals.matrix.arms import Arm, variables_of
+from glyphscope.evals.matrix.arms import LONG, Arm, variables_of
 from glyphscope.evals.suites.suite import Scenario, ScriptedResult, Suite, answer_of
 from glyphscope.events import (
     ApprovalRule,
@@ -48,13 +48,13 @@ def request_for(
 ) -> RunRequest:
     """The request with the scenario's first prompt and the arm's settings, with the tools of `registry`.
 
-    The scenario's members override the suite's, which override the arm's; nested settings (`loop`,
-    `router`, `repair`) are merged by their members. `presets` of the tool loop come before all of these. Nothing
-    waits for a person: calls are executed by the scripted tools. An answer that is not a call is given by the strategy
-    direct, whatever the arm's is. Raises GlyphscopeError for members that do not
-    fit.
+    The scenario's members override the suite's, which override the arm's, but for the arm's own texts of the prompt;
+    nested settings (`loop`, `router`, `repair`) are merged by their members. `presets` of the tool loop come before
+    all of these. Nothing waits for a person: calls are executed by the scripted tools. An answer that is not a call is
+    given by the strategy direct, whatever the arm's is. Raises GlyphscopeError for members that do not fit.
     """
-    members = _merged(_merged(_of_arm(arm, suite), suite.request), scenario.request)
+    texts = {name: value for name in LONG if (value := getattr(arm, name)) is not None}
+    members = _merged(_merged(_of_arm(arm, suite), suite.request), scenario.request) | texts
     if scenario.answers:
         members = _merged(members, {"router": {"answers": list(scenario.answers)}})
     members["answer"] = answer_of(suite, scenario, arm.answer)
@@ -98,7 +98,11 @@ def changed_request(base: RunRequest, settings: Mapping[str, Any]) -> RunRequest
 
 def _members_of(settings: Mapping[str, Any]) -> dict[str, Any]:
     """The settings that are members of a request. A model's own notation defines its shape."""
-    members = {name: value for name, value in settings.items() if name in _MEMBERS}
+    members = {
+        name: value
+        for name, value in settings.items()
+        if name in _MEMBERS and not (name in LONG and value is None)
+    }
     if isinstance(given := members.get("template_vars"), str):
         members["template_vars"] = variables_of(given)
     if (notation := settings.get("notation")) is not None:

@@ -164,7 +164,7 @@ class _Runs:
 def _request(planned: Planned, model: Model) -> RunRequest:
     suite, scenario, arm = planned.suite, planned.scenario, planned.arm
     registry = suite_registry(suite.suite, scenario)
-    sampling = profile(arm.profile).of(model.info, planned.seed)
+    sampling = profile(arm.profile).of(model.info, planned.seed, suite.suite.sampling)
     presets = recommended_presets(model.info) if arm.workarounds == "production" else ()
     request = request_for(arm, suite.suite, scenario, registry, sampling, presets=presets)
     return msgspec.structs.replace(request, repeatable=True, alternatives=ALTERNATIVES)

@@ -17,7 +17,7 @@ from glyphscope.evals.suites.reading import (
     parse_suite,
     unread_sources,
 )
-from glyphscope.evals.suites.suite import VERSION, Scenario, Suite
+from glyphscope.evals.suites.suite import PROMPT_MEMBERS, VERSION, Scenario, Suite
 from glyphscope.store.files import atomic_write
 
 _SUFFIX = ".json"
@@ -53,7 +53,8 @@ def add_scenario(path: Path, scenario: Scenario) -> Scenario:
     """Add a scenario to the end of a suite, a new one if there is no file; returns it with its id in the suite.
 
     The first scenario's tools and strategy become the suite's, so that the arms of an evaluation can replace the
-    strategy. Raises SuiteError and StorageError.
+    strategy. A new suite uses the prompt, template and sampling of the project that it is evaluated with; a scenario of
+    such a suite states none. Raises SuiteError and StorageError.
     """
     if path.exists():
         suite = load_suite(path)
@@ -64,8 +65,13 @@ def add_scenario(path: Path, scenario: Scenario) -> Scenario:
             about="",
             registry=scenario.registry if scenario.registry is not None else "default",
             strategy=scenario.request.get("strategy", "direct"),
+            project=True,
         )
-    members = dict(scenario.request)
+    members = {
+        name: value
+        for name, value in scenario.request.items()
+        if not (suite.project and name in PROMPT_MEMBERS)
+    }
     if members.get("strategy") == suite.strategy:
         del members["strategy"]
     added = msgspec.structs.replace(

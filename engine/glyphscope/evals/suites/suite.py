@@ -10,7 +10,18 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from glyphscope.events import CALL, Answer, Code, ExpectedCall, FinalText, Notation, Shape, Strategy
+from glyphscope.events import (
+    CALL,
+    Answer,
+    Code,
+    ExpectedCall,
+    FinalText,
+    Notation,
+    RunRequest,
+    Sampling,
+    Shape,
+    Strategy,
+)
 
 VERSION = 1
 
@@ -158,9 +169,11 @@ class Suite(_Part, frozen=True, kw_only=True):
     `answer` is what the answers must be: calls, unless it is given, as the command line writes it or as an object. An
     arm's own answer replaces it.
     `strategy` is the one its scenarios are made for; an arm's own strategy replaces it. `request` has members of the
-    request for all scenarios, like a scenario's for one. `judge` names the model for rubrics, unless the evaluation
-    names another. `sources` are the texts of the Python files that the scenarios name, filled in when a suite is read
-    from a file.
+    request for all scenarios, like a scenario's for one. `project` says whether the prompt, the template and the
+    sampling are those of the project that it is evaluated with; None: if there is one. `sampling` is that project's,
+    filled in like those members of `request` when the suite is evaluated. `judge` names the model for rubrics, unless
+    the evaluation names another. `sources` are the texts of the Python files that the scenarios name, filled in when a
+    suite is read from a file.
     """
 
     glyphscope_suite: int
@@ -170,12 +183,33 @@ class Suite(_Part, frozen=True, kw_only=True):
     answer: Answer | None = None
     strategy: Strategy = "direct"
     request: dict[str, Any] = {}
+    project: bool | None = None
+    sampling: Sampling | None = None
     scenarios: tuple[Scenario, ...] = ()
     checks: tuple[CheckRow, ...] = ()
     sizes: tuple[SizeRow, ...] = ()
     notes: tuple[str, ...] = ()
     judge: str = ""
     sources: dict[str, str] = {}
+
+
+PROMPT_MEMBERS = ("system_prompt", "preset", "system", "chat_template", "max_tokens", "stop")
+"""The members of a request that are a project's prompt, its template and, beside `sampling`, the end of a text."""
+
+
+def of_project(suite: Suite, project: RunRequest) -> Suite:
+    """The suite with the prompt, template and sampling of a project where it does not state them, unless it says that
+    it does not use a project's.
+    """
+    if suite.project is False:
+        return suite
+    members = {
+        field.name: msgspec.to_builtins(value)
+        for field in msgspec.structs.fields(RunRequest)
+        if field.name in PROMPT_MEMBERS and (value := getattr(project, field.name)) != field.default
+    }
+    sampling = msgspec.structs.replace(project.sampling, seed=Sampling().seed)  # each sample has its own
+    return msgspec.structs.replace(suite, project=True, request=members | suite.request, sampling=sampling)
 
 
 def answer_of(suite: Suite, scenario: Scenario, of_arm: Answer | None = None) -> Answer:
@@ -192,6 +226,7 @@ class SuiteUsed(msgspec.Struct, frozen=True, kw_only=True):
     """A suite as it was used: its file is saved in the folder, as `suites/<name>.json`; `digest` is that file's.
 
     `own_strategy` are the scenarios that name a strategy themselves, which an arm's strategy does not replace.
+    `project`: whether its prompt, template and sampling were those of a project.
     """
 
     name: str
@@ -199,6 +234,7 @@ class SuiteUsed(msgspec.Struct, frozen=True, kw_only=True):
     digest: str
     scenarios: int
     own_strategy: tuple[str, ...] = ()
+    project: bool = False
 
 
 def expected_words(scenario: Scenario) -> str:
