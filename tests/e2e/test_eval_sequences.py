@@ -169,14 +169,14 @@ def test_a_process_that_is_killed_costs_another_try_of_its_samples_and_no_figure
 
 def test_a_result_is_resumed_only_with_its_number_of_sequences(suite, matrix, whole, tmp_path):
     two = msgspec.structs.replace(matrix, sequences=2)
-    with pytest.raises(RecordError, match=r"with 3 sequences, not with 2.*Resume it with --sequences 3"):
+    with pytest.raises(RecordError, match=r"with the batch size 3, not 2.*Resume it with --sequences 3"):
         evaluated(two, tmp_path, resume=whole.path)
-    with pytest.raises(RecordError, match="with 3 sequences, not with 1"):
+    with pytest.raises(RecordError, match="with the batch size 3, not 1"):
         evaluate_in_python(suite, "embedded", out=whole.path.parent, resume=True, progress=False, **MEMBERS)
 
 
 @pytest.mark.parametrize("model", ["http://localhost:1/v1#m", "scripted:x", "recorded:run.jsonl"])
 def test_models_without_sequences_are_an_error_before_anything_is_made(model, tmp_path):
-    with pytest.raises(GlyphscopeError, match=r"sequences.*Use"):
+    with pytest.raises(GlyphscopeError, match=r"batch.*Use"):
         plan_of(Matrix(suites=(suite_file(tmp_path),), models=(model,), sequences=2))
     assert embedded_path()

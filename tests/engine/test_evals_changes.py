@@ -80,7 +80,7 @@ def test_another_seed_another_suite_and_other_sequences_are_noted(result):
     found = changes_between(result, (other, samples))
     assert any("seeds differ" in note for note in found.notes)
     assert any("selected scenarios differ" in note for note in found.notes)
-    assert any("sequences in a batch differ (1, 8)" in note for note in found.notes)
+    assert any("batch sizes differ (1, 8)" in note for note in found.notes)
 
 
 def test_the_command_fails_on_a_regression_when_asked_to(tmp_path):

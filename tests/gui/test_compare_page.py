@@ -13,9 +13,10 @@ from PySide6.QtWidgets import QScrollArea, QWidget
 from comparing import BROKEN, GLYPH, JSON, NOTATIONS, Answers, Columns, opens, variant
 from fake_context import scripted
 from glyphscope.base.errors import ModelDied, ModelError
+from glyphscope.evals.matrix.questions import BRIEF
 from glyphscope.events import Answer
 from glyphscope.models import ScriptedModel
-from glyphscope_gui.compare import BRIEF, MIN_WIDTH, next_variant, variant_names
+from glyphscope_gui.compare import MIN_WIDTH, next_variant, variant_names
 from glyphscope_gui.runs import BackgroundEvents, Phase, bundled_run
 from glyphscope_gui.runs.compare_fields import FIRST_RUN, PARTING_ROLE
 from glyphscope_gui.runs.recorder import FIRST_RUN as FIRST_RECORD
@@ -320,7 +321,7 @@ QUESTIONS = {
     "When should the constraint begin?": ["From the first token", "After reasoning", "From the call"],
     "Which temperature?": ["Temperature 0", "Temperature 0.7", "Temperature 1.2"],
     "Which model?": ["Scripted: a", "Scripted: b", "Scripted: c"],
-    "Which system prompt?": ["No system prompt", f"System prompt “{BRIEF[:20]}"],
+    "Which prompt?": ["No system prompt", f"System prompt “{BRIEF[:20]}"],
 }
 
 
@@ -340,8 +341,8 @@ def test_a_question_brings_its_columns_in_the_playgrounds_notation(make):
         assert ("temperature 0" in screen) is (question != "Which temperature?"), "what differs is no fact"
     assert not screen.named("Constrain from"), "columns with equal ones do not show it"
     context.project.prompt.set_system_prompt("You are terse.")
-    screen.ask("Which system prompt?")
-    assert screen.titles == ["System prompt “You are terse.”", "No system prompt"]
+    screen.ask("Which prompt?")
+    assert screen.titles == ["System prompt “You are terse.”", f"System prompt “{BRIEF[:23]}…”"]
 
 
 @pytest.mark.slow

@@ -66,7 +66,7 @@ def test_a_page_that_is_left_while_it_is_made_is_made_once(open_page, qtbot):
 
 def test_the_first_evaluation_is_the_starter_suite_whose_scenarios_can_be_filtered(opened):
     screen = opened()
-    screen.until("2 arms × 17 scenarios × 1 trial = 34 samples")
+    screen.until("2 configurations × 17 scenarios × 1 trial = 34 samples")
     assert "GLYPH · no constraint\nGLYPH · mask" in screen, "the arms"
     assert len(screen.rows(SCENARIOS)) == 17 and "Search for AI news" in screen.rows(SCENARIOS)[0][0]
     screen.type("Filter scenarios", "search")
@@ -88,8 +88,8 @@ def test_a_setup_without_arms_cannot_be_started(opened, suite):
     for question in screen.root.findChildren(QPushButton, QRegularExpression("^evalQuestion-")):
         question.click()
         screen.until_can("Evaluate")
-        assert any(f"{count} arms × 2 scenarios" in screen for count in range(2, 9))
-    screen.until("3 arms")  # of the last one
+        assert "× 2 scenarios" in screen
+    screen.until("3 configurations")  # of the last one
     screen.tick(SUITES)
     screen.until("Select at least one suite")
 
@@ -147,7 +147,9 @@ def test_an_evaluation_makes_the_samples_it_announced_with_a_report_and_a_table(
     monkeypatch.setattr(QDesktopServices, "openUrl", lambda url: shown.append(url) or True)
     screen = opened()
     screen.set_up(suite, constraints=("Off", "Mask"))
-    screen.until("2 arms × 2 scenarios × 2 trials = 8 samples", "unknown until the first samples are done")
+    screen.until(
+        "2 configurations × 2 scenarios × 2 trials = 8 samples", "unknown until the first samples are done"
+    )
     folder = screen.evaluate()
     assert screen.find("Result", QPushButton).isChecked() and "·  mine" in screen
     assert len(folder.samples()) == 8
@@ -173,7 +175,7 @@ def test_template_variables_are_arms(opened, suite):
     screen.set_up(suite, trials=1)
     for value in ("x=1", "x=2; y=a"):
         screen.write("Template variables", value)
-    screen.until("3 arms × 2 scenarios × 1 trial = 6 samples")
+    screen.until("3 configurations × 2 scenarios × 1 trial = 6 samples")
     folder = screen.evaluate()
     assert {sample.arm.partition(".vars-")[2] for sample in folder.samples()} == {"", "x-1", "x-2-y-a"}
 
@@ -192,14 +194,16 @@ def test_answers_are_arms_that_a_scenario_has_to_allow(opened, tmp_path):
     screen.set_up(tmp_path / "mine.json", trials=1)
     for value in ("choice:yes|nope", f"{tmp_path / 'yes.lark'}"):
         screen.write("Answer", value)
-    screen.until("3 arms × 2 scenarios × 1 trial = 6 samples")
+    screen.until("3 configurations × 2 scenarios × 1 trial = 6 samples")
     arms = ("the suite’s answer", "choice yes|nope", 'Lark start: "yes"')
     assert "\n".join(f"GLYPH · {arm} · no constraint" for arm in arms) in screen
-    assert "mine: in 1 scenario (own), the scenario's own answer is used in every arm." in screen
+    assert "mine: in 1 scenario (own), the scenario's own answer is used in every configuration." in screen
     screen.write("Answer", "word:yes")
     assert "Write call, schema:FILE" in screen.find("Answer", QLineEdit).toolTip()
     screen.write("Answer", "choice:no|never")
-    screen.until("An arm's answer does not suit this scenario", 'cannot continue with "y"', "mine/asked")
+    screen.until(
+        "A configuration's answer does not suit this scenario", 'cannot continue with "y"', "mine/asked"
+    )
     assert not screen.can("Evaluate")
     screen.vary("Answer", "As in the suite", "choice yes|nope")
     screen.until_can("Evaluate")
@@ -216,7 +220,7 @@ def test_a_served_model_can_be_an_arm_beside_the_open_one(opened, suite):
     dialog = screen.dialog()
     dialog.write("Address", "http://127.0.0.1:8080/v1#served")
     dialog.press("Open")
-    screen.until("2 arms")
+    screen.until("2 configurations")
     assert len({sample.arm for sample in screen.evaluate().samples()}) == 2
 
 

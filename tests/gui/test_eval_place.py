@@ -79,10 +79,10 @@ def test_the_jobs_of_this_computer_can_be_part_of_the_place(screen):
 
 
 def test_several_sequences_are_for_models_that_have_them(screen):
-    screen.write("Sequences", 4)
-    screen.until("A scripted or recorded model has no sequences")
+    screen.write("Batch size", 4)
+    screen.until("A scripted or recorded model decodes one sample at a time")
     assert not screen.can("Evaluate")
-    screen.write("Sequences", 1)
+    screen.write("Batch size", 1)
     screen.until_can("Evaluate")
 
 

@@ -42,7 +42,7 @@ def test_all_tables_and_charts_of_a_result_with_controls_use_the_same_samples(op
     """The population is named above them."""
     screen = opened()
     screen.open(result_with_controls(tmp_path))
-    for tab in ("Summary", "Charts", "Two arms", "Failures"):
+    for tab in ("Summary", "Charts", "Two configurations", "Failures"):
         screen.press(tab)
     assert "12 scenarios, without 3 controls" in screen
     result = screen.page.result_presenter.result
@@ -54,9 +54,9 @@ def test_all_tables_and_charts_of_a_result_with_controls_use_the_same_samples(op
     head = screen.find(FAILURES).model().headerData(0, Qt.Orientation.Horizontal)
     assert f"{wrong} of 48 failed" in head
     screen.press("Charts")
-    _head, *shares = screen.find("Success of each arm with its 95% interval").table()
+    _head, *shares = screen.find("Success of each configuration with its 95% interval").table()
     assert [(row[1], row[2]) for row in shares] == [(cell.correct, cell.of) for cell in cells]
-    screen.press("Two arms")
+    screen.press("Two configurations")
     screen.until("12 pairs with the same scenario, trial and seed")
 
 
@@ -135,25 +135,25 @@ def test_two_arms_are_compared_by_their_columns_and_aligned_by_field(opened, qtb
         at = QPoint(head.sectionViewportPosition(column) + 20, 10)
         qtbot.mouseClick(head.viewport(), Qt.MouseButton.LeftButton, keys, at)
     screen.ended()
-    chosen = {screen.read("First arm"), screen.read("Second arm")}
+    chosen = {screen.read("First configuration"), screen.read("Second configuration")}
     assert chosen == {"GLYPH · no constraint", "GLYPH · mask"} and "In 1, only one is correct" in screen
     screen.find(PAIRS).setCurrentIndex(screen.find(PAIRS).model().index(0, 0))
     screen.ended()
     assert "max_results" in [row[1] for row in screen.rows(ALIGNED)]
-    screen.choose("Second arm", screen.read("First arm"))
-    assert "Choose two different arms." in screen
+    screen.choose("Second configuration", screen.read("First configuration"))
+    assert "Choose two different configurations." in screen
 
 
 def test_a_chart_is_saved_and_shows_only_what_was_measured(opened, tmp_path):
     screen = opened()
     screen.open(made_result(tmp_path))
     screen.press("Charts")
-    success = screen.find("Success of each arm with its 95% interval")
+    success = screen.find("Success of each configuration with its 95% interval")
     first = screen.page.result_presenter.result.summary.arms[0].tools.ok
     assert success.table()[1][1:4] == (first.correct, first.n, first.share)
     for name, chart in (
         ("a.csv", success),
-        ("a.png", screen.find("Tokens of each arm")),
+        ("a.png", screen.find("Tokens of each configuration")),
         ("a.svg", screen.find("Tokens saved by early aborts")),
     ):
         chart.export(tmp_path / name)
@@ -335,7 +335,7 @@ def test_a_missing_record_is_reported_and_the_page_stays(opened, tmp_path):
     screen.open_wrong_run()
     screen.ended()
     assert ".jsonl" in screen.error() and screen.page.context.navigator.current is PageId.EVALUATE
-    screen.press("Two arms")
+    screen.press("Two configurations")
     screen.find(PAIRS).setCurrentIndex(screen.find(PAIRS).model().index(0, 0))
     screen.ended()
     assert ".jsonl" in screen.error()

@@ -369,7 +369,7 @@ def test_a_saved_suite_is_ticked_and_listed_again(open_page, qtbot):
     qtbot.waitUntil(lambda: len(screen.rows(SCENARIOS)) == 17)
     screen.press("Edit…")
     screen.dialog(SuiteEditor).press("Save")
-    screen.until("2 arms × 34 scenarios")
+    screen.until("2 configurations × 34 scenarios")
     screen.ended()
     for shown in (PageId.PLAYGROUND, PageId.EVALUATE):
         page.context.navigator.show(shown)

@@ -12,9 +12,9 @@ from glyphscope_gui.shared import PageId, explain
 from made_results import GOOD
 from on_screen import Screen
 
-TABLE, RUNS, FAILURES = "Result by scenario and arm", "Runs", "Failures by reason"
+TABLE, RUNS, FAILURES = "Result by scenario and configuration", "Runs", "Failures by reason"
 SUITES, MODELS, SCENARIOS = "Suites of scenarios", "Models", "Scenarios to run"
-PAIRS, ALIGNED = "Differences between the two arms", "Both calls by field"
+PAIRS, ALIGNED = "Differences between the two configurations", "Both calls by field"
 SUITE = {
     "glyphscope_suite": 1,
     "name": "mine",

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
         ShareDelegate,
     )
     from glyphscope_gui.compare.variants import (
-        BRIEF,
         MAX_COLUMNS,
         OWN,
         PICKED,

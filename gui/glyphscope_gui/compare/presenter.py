@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QTabWidget, QWidget
 
 from glyphscope.base.figures import byte_size
 from glyphscope.evals.alignment import align, difference_words
+from glyphscope.evals.matrix.questions import MODELS
 from glyphscope.events import AnyEvent
 from glyphscope.models.finding import FoundModel, find_models
 from glyphscope.models.opening import model_name_of
@@ -49,8 +50,6 @@ from glyphscope_gui.shared.run_words import model_name, opened_name, value_words
 
 PROGRESS_MS = 250
 """Four times a second: figures and fields that change faster cannot be read."""
-MODELS = "models"
-"""The key of the question about models."""
 _TURNS = tr("The columns run one after the other and share the model’s prompt cache.")
 
 

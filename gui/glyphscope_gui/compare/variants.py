@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
-from glyphscope.evals.matrix.questions import QUESTIONS, SettingsQuestion
+from glyphscope.evals.matrix.questions import MODELS, QUESTIONS, SettingsQuestion
 from glyphscope.evals.running.requests import changed_request
 from glyphscope.events import RunRequest, Sampling, settings_of
 from glyphscope.runs import PreparedRequest
@@ -75,8 +75,6 @@ class Preset(NamedTuple):
 
 
 TEMPERATURES = (0.0, 0.7, 1.2)
-BRIEF = tr("Write one tool call. Leave out optional arguments that the user did not mention.")
-"""A system prompt to compare with, if the playground has none."""
 
 
 def _models(basis: Basis) -> tuple[Variant, ...]:
@@ -85,28 +83,30 @@ def _models(basis: Basis) -> tuple[Variant, ...]:
     return columns if len(columns) >= MIN_COLUMNS else (*columns, basis.variant)
 
 
-def _prompts(basis: Basis) -> tuple[Variant, ...]:
-    mine = basis.request.system_prompt
-    return _with_each(basis, "system_prompt", (mine, "") if mine.strip() else ("", BRIEF))
-
-
 def _with_each(basis: Basis, name: str, values: Sequence[Any]) -> tuple[Variant, ...]:
     return tuple({**basis.variant, name: value} for value in values)
 
 
 def _columns(question: SettingsQuestion, basis: Basis) -> tuple[Variant, ...]:
-    return tuple({**basis.variant, **settings} for settings in question.columns())
+    if question.key == MODELS:
+        return _models(basis)
+    columns = (
+        {
+            name: value_of({}, name, basis.request) if value is None else value
+            for name, value in settings.items()
+        }
+        for settings in question.columns()
+    )
+    return tuple({**basis.variant, **settings} for settings in columns)
 
 
 PRESETS: tuple[Preset, ...] = (
     *(Preset(each.key, in_language(each.title), partial(_columns, each)) for each in QUESTIONS),
-    Preset("models", tr("Which model?"), _models),
     Preset(
         "temperatures",
         tr("Which temperature?"),
         lambda basis: _with_each(basis, "temperature", TEMPERATURES),
     ),
-    Preset("prompts", tr("Which system prompt?"), _prompts),
 )
 """The questions of an evaluation, then those about settings that an evaluation does not vary."""
 

@@ -118,7 +118,7 @@ class EvalPage(FollowsSize, QWidget):
         self.progress = EvalProgressBar(self)
         self.views = Segmented(
             (
-                (SETUP, tr("Set up"), tr("Choose suites and arms, and start")),
+                (SETUP, tr("Set up"), tr("Choose suites and configurations, and start")),
                 (RESULT, tr("Result"), tr("The open result")),
             ),
             parent=self,

@@ -232,17 +232,19 @@ class EvalPair(FollowsSize, QWidget):
         self, pairs: EvalPairsModel, fields: CompareFieldsModel, parent: QWidget | None = None
     ) -> None:
         super().__init__(parent)
-        named(self, "evalCompare", tr("Two arms side by side"))
+        named(self, "evalCompare", tr("Two configurations side by side"))
         self._pairs, self._fields = pairs, fields
         self._names = _NAMES
         self._was_split = False
         """Whether table and fields were given equal heights, which happens once; afterwards the user decides."""
-        self.first = choice_box(self, "evalFirstArm", tr("First arm"), least=20)
-        self.second = choice_box(self, "evalSecondArm", tr("Second arm"), least=20)
+        self.first = choice_box(self, "evalFirstArm", tr("First configuration"), least=20)
+        self.second = choice_box(self, "evalSecondArm", tr("Second configuration"), least=20)
         for box in (self.first, self.second):
             box.activated.connect(self._arms_changed)
         self.counted = PlainLabel(self, role="muted", wordWrap=True)
-        self.table = named(_PairsTable(pairs, self), "evalPairs", tr("Differences between the two arms"))
+        self.table = named(
+            _PairsTable(pairs, self), "evalPairs", tr("Differences between the two configurations")
+        )
         self.table.selectionModel().currentRowChanged.connect(self._row_changed)
         self.table.doubleClicked.connect(self._double_clicked)
         self.words = PlainLabel(NOTHING, self, role="muted", wordWrap=True)

@@ -178,7 +178,7 @@ class EvalResultPresenter(QObject):
         label = view.model.label
         if self.result is None or not first or first == second:
             view.pairs_model.show((), label(first), label(second))
-            view.pair.show_counted(tr("Choose two different arms.") if first else "")
+            view.pair.show_counted(tr("Choose two different configurations.") if first else "")
             return
         view.pairs_model.show((), label(first), label(second))
         view.pair.show_counted("")
@@ -314,7 +314,7 @@ class ChangesModel(TableModel[SampleChange]):
     """A row for each change, regressions first."""
 
     speaks_titles = True
-    titles = (tr("Change"), tr("Scenario"), tr("Arm"), tr("Before"), tr("After"))
+    titles = (tr("Change"), tr("Scenario"), tr("Configuration"), tr("Before"), tr("After"))
 
     def __init__(self, changes: ResultChanges, labels: dict[str, str], parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -432,7 +432,7 @@ def result_words(row: ResultRow) -> str:
         return f"{row.path.name}: {row.problem}"
     suites = ", ".join(suite.name for suite in manifest.suites)
     state = "" if manifest.finished else tr(", not finished")
-    arms = tr("%n arm(s)", "", len(manifest.arms))
+    arms = tr("%n configuration(s)", "", len(manifest.arms))
     return tr(
         "{started}  {suites}  ·  {arms}, {samples}{state}",
         started=when(manifest.started),

@@ -199,7 +199,7 @@ class EvalResultView(QWidget):
             (self.failures, tr("Failures")),
             (self.summary, tr("Summary")),
             (self.charts, tr("Charts")),
-            (self.pair, tr("Two arms")),
+            (self.pair, tr("Two configurations")),
             (self.judge, tr("Judge")),
         ):
             self.tabs.addTab(part, title)
@@ -220,7 +220,9 @@ class ShareChart(Chart):
     """A line for each arm: a dot at its share, its 95% interval as a bar, the figure on the right."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__("evalShareChart", tr("Success of each arm with its 95% interval"), 150, parent)
+        super().__init__(
+            "evalShareChart", tr("Success of each configuration with its 95% interval"), 150, parent
+        )
         self._rows: list[tuple[str, Share]] = []
         self.getViewBox().sigResized.connect(self.draw)
 
@@ -320,8 +322,8 @@ class EvalCharts(ScrollArea):
 
     def _make(self) -> None:
         self.success = ShareChart(self)
-        self.sizes = BarChart("evalSizeChart", tr("Tokens of each arm"), 165, self)
-        self.times = BarChart("evalTimeChart", tr("Time of each arm in milliseconds"), 165, self)
+        self.sizes = BarChart("evalSizeChart", tr("Tokens of each configuration"), 165, self)
+        self.times = BarChart("evalTimeChart", tr("Time of each configuration in milliseconds"), 165, self)
         self.savings = BarChart("evalSavingsChart", tr("Tokens saved by early aborts"), 165, self)
         inside = QWidget(self)
         inside.setObjectName("right")

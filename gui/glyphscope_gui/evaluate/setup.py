@@ -139,7 +139,7 @@ def seconds_a_sample(rows: Sequence[ResultRow], models: Iterable[str]) -> float 
 def price_words(made: Price, seconds: float | None, jobs: int) -> str:
     """The price in sentences."""
     factors = (
-        tr("%n arm(s)", "", made.arms),
+        tr("%n configuration(s)", "", made.arms),
         tr("%n scenario(s)", "", made.scenarios),
         tr("%n trial(s)", "", made.trials),
     )

@@ -66,7 +66,7 @@ class EvalAxes(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        named(self, "evalArms", tr("Settings varied between arms"))
+        named(self, "evalArms", tr("Settings varied between configurations"))
         self._boxes: dict[str, list[tuple[Any, QCheckBox]]] = {}
         self._flows: dict[str, tuple[Flow, LineEdit | None]] = {}
         self._rows: dict[str, tuple[QWidget, QWidget]] = {}
@@ -83,7 +83,7 @@ class EvalAxes(QWidget):
             if typed := axis_of(axis).typed:
                 line = named(LineEdit(), f"{name}-typed", visible(title))
                 line.setPlaceholderText(typed)
-                tip = tr("Enter adds the value, as on the command line; each is an arm")
+                tip = tr("Enter adds the value, as on the command line; each is a configuration")
                 named(line, tip=tip, description=tip)
                 line.editingFinished.connect(partial(self._add_typed, axis, line))
                 flow.add(line)

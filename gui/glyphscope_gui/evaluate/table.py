@@ -74,7 +74,7 @@ class EvalTable(FollowsSize, QTableView):
             "Arrow keys move between cells. Enter goes to the runs of a cell. Space expands or "
             "collapses a suite or group. Select two whole columns to compare them."
         )
-        named(self, "evalTable", tr("Result by scenario and arm"), description=keys)
+        named(self, "evalTable", tr("Result by scenario and configuration"), description=keys)
         self.setVerticalHeader(_Names(self))
         self.setModel(model)
         self.setItemDelegate(_CellDelegate(self))
@@ -320,7 +320,15 @@ class EvalRunsModel(TableModel[Sample]):
     """Reads the samples without copying them. Views request the next portion when they need it."""
 
     speaks_titles = True
-    titles = (tr("Scenario"), tr("Arm"), tr("Trial"), tr("Verdict"), tr("Reason"), tr("Tokens"), tr("Text"))
+    titles = (
+        tr("Scenario"),
+        tr("Configuration"),
+        tr("Trial"),
+        tr("Verdict"),
+        tr("Reason"),
+        tr("Tokens"),
+        tr("Text"),
+    )
     figures = frozenset({TRIAL, TOKENS})
 
     def __init__(self, parent: QObject | None = None) -> None:

@@ -184,7 +184,7 @@ def provenance(manifest: Manifest, samples: int) -> str:
         tr("seed {seed}", seed=manifest.seed),
         size,
         tr("%n trial(s)", "", manifest.trials),
-        tr("%n sequence(s)", "", manifest.sequence_count) if manifest.sequence_count > 1 else "",
+        tr("batch size {size}", size=manifest.sequence_count) if manifest.sequence_count > 1 else "",
         versions,
     ]
     return "  ·  ".join(word for word in words if word)

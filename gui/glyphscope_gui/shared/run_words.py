@@ -60,9 +60,11 @@ def value_words(name: str, value: Any) -> str:
             return tr("at most %n token(s)", "", value)
         case "stop" if not value:
             return tr("no stop string")
-        case "system_prompt":
+        case "system_prompt" if value is not None:
             text = excerpt(value, MAX_TEXT)
             return tr("system prompt “{text}”", text=text) if value.strip() else tr("no system prompt")
+        case "chat_template" if value:
+            return tr("chat template “{text}”", text=excerpt(value, MAX_TEXT))
         case "template_vars":
             given = value if isinstance(value, str) else pairs_line(value)
             return excerpt(given, MAX_TEXT) if given else tr("no variables")

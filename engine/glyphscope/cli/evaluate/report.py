@@ -163,7 +163,7 @@ def _json(changes: ResultChanges) -> Iterator[bytes]:
 
 def _show(changes: ResultChanges, labels: dict[str, str]) -> None:
     table = TextTable(
-        "arm", "pairs", "ok before", "ok after", "regressions", "fixed", "McNemar", pad_edge=True
+        "configuration", "pairs", "ok before", "ok after", "regressions", "fixed", "McNemar", pad_edge=True
     )
     for arm in changes.arms:
         names = dict.fromkeys(labels.get(name, name) for name in (arm.before, arm.after))

@@ -144,11 +144,11 @@ def run(
     ] = False,
     fail_under: Annotated[
         float | None,
-        typer.Option(min=0.0, max=1.0, help="Exit code 1 if an arm's share of ok samples is lower."),
+        typer.Option(min=0.0, max=1.0, help="Exit code 1 if a configuration's share of ok samples is lower."),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Run suites with models: every combination of the options is an arm, with the same seeds in each.
+    """Run suites with models: every combination of the options is a configuration, with the same seeds in each.
 
     Without a suite, `starter` runs without a constraint and under the mask: 17 prompts, under two minutes with the
     embedded model. Writes samples, records of all runs, figures and a report. --resume continues an interrupted
@@ -311,7 +311,8 @@ class ProgressView:
             case Begun(folder=folder, manifest=manifest, done=done):
                 there = f", {done:,} of them already done" if done else ""
                 self._say(
-                    f"{pluralize(manifest.planned, 'sample')}{there}: {pluralize(len(manifest.arms), 'arm')}, "
+                    f"{pluralize(manifest.planned, 'sample')}{there}: "
+                    f"{pluralize(len(manifest.arms), 'configuration')}, "
                     f"{pluralize(sum(suite.scenarios for suite in manifest.suites), 'scenario')}, "
                     f"{pluralize(manifest.trials, 'trial')}. Into {folder}"
                 )

@@ -128,12 +128,12 @@ class Arm(msgspec.Struct, frozen=True, kw_only=True):
         usual="default; `glyphscope eval profiles` lists them", baseline=("deterministic", "default"),
     )] = "default"  # fmt: skip
     workarounds: Annotated[Workarounds, Axis(
-        "Workarounds", "With or without the presets that are recommended for a model, by its name", choices=(
-            Choice("production", "With", "Apply the workarounds recommended for the model", "production"),
-            Choice("baseline", "Without", "", "baseline"),
+        "Compatibility fixes", "The presets of the tool loop that are recommended for a model, by its name", choices=(
+            Choice("production", "Recommended", "Apply the presets recommended for the model", "production"),
+            Choice("baseline", "None", "", "baseline"),
         ),
         values="workarounds", part="{value}", baseline=("baseline", "production"),
-        subjects={"production": "recommended workarounds", "baseline": "no workarounds"},
+        subjects={"production": "recommended compatibility fixes", "baseline": "no compatibility fixes"},
     )] = "production"  # fmt: skip
     preset: Annotated[str, Axis(
         "Preset", "The prompt’s preset", words="preset {value}", part="{value}", baseline=("default",),

@@ -38,10 +38,10 @@ def in_different_shapes(
     pairs = and_more([f"{arm.id} and {other.id}" for arm, other in twins.items()], _NAMED)
     why = "an argument of a tool is called action, so calls have the shape tool-args"
     if len(alike) == scenarios:
-        words = f"In every scenario, {why}. These arms would be equal, and only the second is made: {pairs}."
+        words = f"In every scenario, {why}. These configurations would be equal, and only the second is made: {pairs}."
         return tuple(arm for arm in arms if arm not in twins), (words,)
     where = f"In {len(alike):,} of {pluralize(scenarios, 'scenario')} ({and_more(alike, _NAMED)})"
-    return tuple(arms), (f"{where}, {why}. There, these arms are equal: {pairs}.",)
+    return tuple(arms), (f"{where}, {why}. There, these configurations are equal: {pairs}.",)
 
 
 def own_answers(suites: Sequence[Suite]) -> Iterator[str]:
@@ -49,7 +49,7 @@ def own_answers(suites: Sequence[Suite]) -> Iterator[str]:
     own = {suite.name: [each.id for each in suite.scenarios if each.answer is not None] for suite in suites}
     if sum(map(len, own.values())) == sum(len(suite.scenarios) for suite in suites) > 0:
         raise GlyphscopeError(
-            "Every scenario has its own answer, which is used in every arm.",
+            "Every scenario has its own answer, which is used in every configuration.",
             where=", ".join(own),
             hint="Leave the answer to the suite, or remove the scenarios' answers.",
         )
@@ -57,7 +57,7 @@ def own_answers(suites: Sequence[Suite]) -> Iterator[str]:
         if ids:
             yield (
                 f"{name}: in {pluralize(len(ids), 'scenario')} ({and_more(ids, _NAMED)}), the scenario's own answer is "
-                "used in every arm."
+                "used in every configuration."
             )
 
 

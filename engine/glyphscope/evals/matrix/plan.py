@@ -70,18 +70,19 @@ class Matrix(_Axes, frozen=True, kw_only=True):  # type: ignore[misc, call-arg]
     search: str = ""
     first: int = 0
     trials: Annotated[int, Setting(
-        "Trials", "Runs of each scenario in each arm, each with a different seed", least=1, most=1000,
+        "Trials", "Runs of each scenario in each configuration, each with a different seed", least=1, most=1000,
     )] = 1  # fmt: skip
     seed: Annotated[int, Setting(
-        "Seed", "Every arm uses the same seeds, so arms can be compared in pairs",
+        "Seed", "Every configuration uses the same seeds, so configurations can be compared in pairs",
     )] = 1  # fmt: skip
     jobs: int = 1
     savings: Annotated[float, Setting(
-        "Savings", "The share of aborted runs to continue, to measure the tokens saved", least=0, most=1, unit="%",
+        "Measure savings", "The share of aborted runs to continue, to measure the tokens saved", least=0, most=1,
+        unit="%",
     )] = 0.0  # fmt: skip
     judge: str = ""
     sequences: Annotated[int, msgspec.Meta(ge=1, le=MAX_SEQUENCES), Setting(
-        "Sequences",
+        "Batch size",
         "Samples that each model decodes in one batch, with as many times the memory for the context; it pays on "
         "graphics cards, and figures depend on it in their last digits",
     )] = 1  # fmt: skip
@@ -333,7 +334,7 @@ def plan_of(matrix: Matrix, project: RunRequest | None = None) -> Plan:
         raise GlyphscopeError(
             f"This matrix has {plan.cost.samples:,} samples; at most {MAX_SAMPLES:,} are made.",
             where="eval",
-            hint="Take fewer arms or trials.",
+            hint="Take fewer configurations or trials.",
         )
     return plan
 
@@ -346,7 +347,7 @@ def _require_suitable(answer: Answer, suites: Sequence[LoadedSuite]) -> None:
                 continue
             for at, reason in unsuitable(scenario, answer, ("scenarios", index)):
                 raise GlyphscopeError(
-                    f"An arm's answer does not suit this scenario. {reason}",
+                    f"A configuration's answer does not suit this scenario. {reason}",
                     where=f"{suite.name}/{scenario.id}, {to_pointer(at[2:])}",
                     hint="Select other scenarios, or leave the answer to the suite.",
                 )
@@ -365,13 +366,15 @@ def require_sequences(model: str) -> None:
     """Raises GlyphscopeError for a model that cannot decode several samples in one batch."""
     if is_address(model):
         raise GlyphscopeError(
-            "An endpoint forms its own batches; sequences are of models in this program.",
+            "An endpoint forms its own batches; a batch size is for models in this program.",
             where=model,
-            hint="Use --jobs for the number of requests at a time, and 1 sequence.",
+            hint="Use --jobs for the number of requests at a time, and the batch size 1.",
         )
     if model.startswith((SCRIPTED, RECORDED)):
         raise GlyphscopeError(
-            "A scripted or recorded model has no sequences.", where=model, hint="Use 1 sequence."
+            "A scripted or recorded model decodes one sample at a time.",
+            where=model,
+            hint="Use the batch size 1.",
         )
 
 

@@ -16,6 +16,7 @@ from glyphscope.evals.results.manifest import Manifest
 from glyphscope.evals.results.measuring import CellPart
 from glyphscope.evals.results.sample import Sample
 from glyphscope.evals.results.table import ReadList, Samples, SampleTable
+from glyphscope.evals.results.words import arm_labels
 from glyphscope.evals.statistics import scenario_test, sum_of
 
 if TYPE_CHECKING:
@@ -88,8 +89,9 @@ def _paired(before: Sequence[Arm], after: Sequence[Arm]) -> tuple[list[tuple[Arm
     gone, new = ([arm for arm in arms if arm.id not in known] for arms in (before, after))
     if len(gone) == len(new) == 1:
         return [*pairs, (gone[0], new[0])], []
-    notes = [f"Only in the first result: {arm.id}." for arm in gone]
-    return pairs, notes + [f"Only in the second result: {arm.id}." for arm in new]
+    labels = arm_labels([*{arm.id: arm for arm in (*before, *after)}.values()])
+    notes = [f"Only in the first result: {labels[arm.id]}." for arm in gone]
+    return pairs, notes + [f"Only in the second result: {labels[arm.id]}." for arm in new]
 
 
 def _suite_notes(before: Manifest, after: Manifest) -> Iterator[str]:
@@ -104,7 +106,7 @@ def _suite_notes(before: Manifest, after: Manifest) -> Iterator[str]:
         yield f"The seeds differ ({before.seed}, {after.seed}): some changes may be due to chance."
     if before.sequence_count != after.sequence_count:
         counts = f"{before.sequence_count}, {after.sequence_count}"
-        yield f"The numbers of sequences in a batch differ ({counts}): some changes may come from the last digits."
+        yield f"The batch sizes differ ({counts}): some changes may come from the last digits."
 
 
 def _compared(before: str, first: SampleTable, after: str, second: SampleTable) -> tuple[ArmChange, _Changed]:

@@ -25,6 +25,7 @@ from glyphscope.evals.results.manifest import Manifest
 from glyphscope.evals.results.measuring import CellPart, counted
 from glyphscope.evals.results.sample import Sample
 from glyphscope.evals.results.table import Cell, Key, SampleTable, table_of
+from glyphscope.evals.results.words import arm_labels
 from glyphscope.evals.statistics import Share, Spread
 
 FEW, _NAMED = 30, 5
@@ -225,7 +226,7 @@ def notes_of(
         *_missing(manifest, by_arm),
         *_unfinished(manifest, samples),
         *_unknown_arms(manifest, by_arm),
-        *_unanswered(by_arm),
+        *_unanswered(manifest, by_arm),
         *_judges(manifest),
         *_workers(manifest),
         *_own_strategy(manifest),
@@ -246,7 +247,7 @@ def _missing(manifest: Manifest, by_arm: Mapping[str, CellPart]) -> Iterator[str
     for model, why in manifest.missing.items():
         arms = [arm.id for arm in manifest.arms if arm.model == model]
         made = sum(len(by_arm.get(arm, ())) for arm in arms)
-        of = f"its {pluralize(len(arms), 'arm')} {'has' if len(arms) == 1 else 'have'}"
+        of = f"its {pluralize(len(arms), 'configuration')} {'has' if len(arms) == 1 else 'have'}"
         if made:
             yield f"The model “{model}” was abandoned: {of} only {pluralize(made, 'sample')}. {_sentence(why)}"
         else:
@@ -269,10 +270,10 @@ def _unknown_arms(manifest: Manifest, by_arm: Mapping[str, CellPart]) -> Iterato
     strangers = [arm for arm in by_arm if arm not in known]
     if strangers:
         names = and_more(strangers, _NAMED)
-        yield f"The manifest does not contain {names}, so these arms are not compared with others."
+        yield f"The manifest does not contain {names}, so these configurations are not compared with others."
 
 
-def _unanswered(by_arm: Mapping[str, CellPart]) -> Iterator[str]:
+def _unanswered(manifest: Manifest, by_arm: Mapping[str, CellPart]) -> Iterator[str]:
     silent = {arm: len(part) - part.total("answered") for arm, part in by_arm.items()}
     reasons = counted(
         item for part in by_arm.values() for item in part.counts("reason", answered=False).items()
@@ -283,9 +284,10 @@ def _unanswered(by_arm: Mapping[str, CellPart]) -> Iterator[str]:
     unanswered, samples = sum(reasons.values()), pluralize(sum(map(len, by_arm.values())), "sample")
     worst = max(silent, key=silent.__getitem__)
     rows, right = by_arm[worst], by_arm[worst].total("ok")
+    name = arm_labels(manifest.arms).get(worst, worst)
     yield (
-        f"{unanswered:,} of {samples} have no answer from the model ({counts}), and shares leave them out. No arm has "
-        f"more of them than {worst}: {silent[worst]:,} of its {len(rows):,}. If they counted as wrong, it would be "
+        f"{unanswered:,} of {samples} have no answer from the model ({counts}), and shares leave them out. The "
+        f"largest number is in {name}: {silent[worst]:,} of its {len(rows):,}. If they counted as wrong, it would be "
         f"correct in {right:,} of {len(rows):,}."
     )
 
@@ -317,7 +319,7 @@ def _own_strategy(manifest: Manifest) -> Iterator[str]:
             have = "has a strategy of its" if len(own) == 1 else "have strategies of their"
             yield (
                 f"{pluralize(len(own), 'scenario')} of {suite.name} ({and_more(own, _NAMED)}) {have} "
-                "own and ran so in every arm: an arm's strategy replaces only what the suite is made for."
+                "own and ran so in every configuration, whose strategy replaces only what the suite is made for."
             )
 
 
@@ -333,13 +335,15 @@ def _trials(manifest: Manifest, by_arm: Mapping[str, CellPart]) -> Iterator[str]
         return
     unsteady = [arm for arm in greedy if _different_answers(by_arm[arm])]
     yield (
-        f"{pluralize(len(greedy), 'arm')} of {len(by_arm)} sample greedily (temperature 0): further trials repeat the "
-        "first, so they add no evidence, and pass^k equals pass^1."
+        f"{pluralize(len(greedy), 'configuration')} of {len(by_arm)} sample greedily (temperature 0): further trials "
+        "repeat the first, so they add no evidence, and pass^k equals pass^1."
     )
+    labels = arm_labels(manifest.arms)
     for arm in unsteady:
+        scenarios = pluralize(_different_answers(by_arm[arm]), "scenario")
         yield (
-            f"{arm}: with greedy sampling, {pluralize(_different_answers(by_arm[arm]), 'scenario')} still got "
-            "different texts in different trials. The computation of this model is not deterministic."
+            f"{labels.get(arm, arm)}: with greedy sampling, {scenarios} still got different texts in different trials. "
+            "The computation of this model is not deterministic."
         )
 
 
@@ -376,7 +380,7 @@ def _savings(manifest: Manifest, by_arm: Mapping[str, CellPart]) -> Iterator[str
         sum(part.total(name) for part in by_arm.values()) for name in ("aborted", "measured")
     )
     if aborted and not measured and not manifest.savings:
-        yield f"The savings of {pluralize(aborted, 'early abort')} were not measured (`--savings` is 0)."
+        yield f"The savings of {pluralize(aborted, 'early abort')} were not measured, as no aborted run was continued."
     elif measured < aborted:
         yield (
             f"The savings of early aborts were measured for {measured:,} of {aborted:,} of them "

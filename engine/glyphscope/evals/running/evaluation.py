@@ -20,7 +20,6 @@ import msgspec
 from msgspec import UNSET
 
 from glyphscope.base.errors import ModelError, RecordError
-from glyphscope.base.figures import pluralize
 from glyphscope.evals.matrix.needs import needs_of, require_consent
 from glyphscope.evals.matrix.notes import not_offered
 from glyphscope.evals.matrix.plan import LoadedSuite, Matrix, Plan, Planned, SampleOrder
@@ -161,7 +160,7 @@ def require_same_sequences(plan: Plan, path: Path, manifest: Manifest) -> None:
     same = replace(plan, matrix=msgspec.structs.replace(plan.matrix, sequences=there))
     if there != asked and same.digest == manifest.digest:
         raise RecordError(
-            f"This result was made with {pluralize(there, 'sequence')}, not with {asked}; its figures depend on that.",
+            f"This result was made with the batch size {there}, not {asked}; its figures depend on that.",
             where=str(path),
             hint=f"Resume it with --sequences {there}, or start a new evaluation.",
         )

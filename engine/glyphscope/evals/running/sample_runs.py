@@ -18,6 +18,7 @@ from glyphscope.evals.matrix.arms import Arm
 from glyphscope.evals.matrix.plan import LoadedSuite, Planned
 from glyphscope.evals.matrix.profiles import profile, recommended_presets
 from glyphscope.evals.results.sample import Reason, Sample, SampleFailure
+from glyphscope.evals.results.words import arm_labels
 from glyphscope.evals.running.progress import SampleGrew
 from glyphscope.evals.running.requests import ScriptedTools, request_for
 from glyphscope.evals.scoring.assertions import NO_ASSERTIONS, AssertionOptions, assert_all
@@ -175,6 +176,8 @@ def request_problems(model: Model, suites: Iterable[LoadedSuite], arms: Iterable
     sample. Scenarios of a suite with the same tools and request members have the same problems.
     """
     found: dict[str, dict[str, None]] = {}
+    arms = list(arms)
+    labels = arm_labels(arms)
     kinds = [
         (loaded, scenario)
         for loaded in suites
@@ -187,7 +190,7 @@ def request_problems(model: Model, suites: Iterable[LoadedSuite], arms: Iterable
         except GlyphscopeError as error:
             words = [str(error)]
         for each in words:
-            found.setdefault(each, {})[arm.id] = None
+            found.setdefault(each, {})[labels[arm.id]] = None
     return tuple(f"{and_more(list(names), MAX_NAMED)}: {problem}" for problem, names in found.items())
 
 

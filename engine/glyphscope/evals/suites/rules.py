@@ -97,7 +97,7 @@ def request_problems(request: dict[str, Any], tools: KnownTools | None, path: Pa
         elif name in known and name not in REQUEST_MEMBERS:
             yield (
                 at,
-                f'"{name}" is varied by the arms. A suite may hold {", ".join(REQUEST_MEMBERS)}.',
+                f'"{name}" is varied by the configurations. A suite may hold {", ".join(REQUEST_MEMBERS)}.',
             )
         elif name not in known:
             yield at, no_such(name, REQUEST_MEMBERS, "A request")
