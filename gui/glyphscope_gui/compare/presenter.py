@@ -33,7 +33,6 @@ from glyphscope_gui.compare.variants import (
     Variant,
     changes_of,
     column_request,
-    playground_request,
     value_of,
     variant_of,
 )
@@ -113,7 +112,7 @@ class ColumnsPresenter(ExperimentPresenter):
     def __init__(self, context: AppContext, page: ComparePage, parent: QObject) -> None:
         project = context.project
         self.comparison = Comparison(
-            context.runs, PRESETS[0].of(Basis(variant_of(project.options), playground_request(project)))
+            context.runs, PRESETS[0].of(Basis(variant_of(project.options), project.request_without_tools))
         )
         super().__init__(context, page, self.comparison, parent)
         self._page = page
@@ -312,7 +311,7 @@ class ColumnsPresenter(ExperimentPresenter):
     @property
     def _basis(self) -> Basis:
         project = self._context.project
-        return Basis(variant_of(project.options), playground_request(project), self.models.names)
+        return Basis(variant_of(project.options), project.request_without_tools, self.models.names)
 
     @property
     def _is_free(self) -> bool:

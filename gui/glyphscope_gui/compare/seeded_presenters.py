@@ -26,14 +26,7 @@ from glyphscope_gui.compare.comparison import Comparison
 from glyphscope_gui.compare.experiment import RunExperiment
 from glyphscope_gui.compare.experiment_presenter import ExperimentPresenter
 from glyphscope_gui.compare.seeds_page import SeedsPage
-from glyphscope_gui.compare.variants import (
-    WARM_TEMPERATURE,
-    Variant,
-    column_request,
-    playground_request,
-    value_of,
-    variant_of,
-)
+from glyphscope_gui.compare.variants import WARM_TEMPERATURE, Variant, column_request, value_of, variant_of
 from glyphscope_gui.compare.words import allowed_tools, earlier_words, few_seeds
 from glyphscope_gui.context import AppContext
 from glyphscope_gui.runs.worker.jobs import TokenPlace
@@ -348,7 +341,7 @@ class SeedsPresenter(ExperimentPresenter):
         self._show_about()
 
     def _show_temperature(self) -> None:
-        request = playground_request(self._context.project)
+        request = self._context.project.request_without_tools
         temperature = value_of(self._variant, "temperature", request)
         self._page.temperature.show_value(temperature or WARM_TEMPERATURE)
 
@@ -366,7 +359,7 @@ class SeedsPresenter(ExperimentPresenter):
         self._show_about()
 
     def _show_about(self) -> None:
-        request, variant = playground_request(self._context.project), self._variant
+        request, variant = self._context.project.request_without_tools, self._variant
         model = model_name(value_of(variant, "model", request)).name
         prompt = " ".join(value_of(variant, "prompt", request)[:MAX_LABEL].split())
         self._page.about.setText(tr("{model}, “{prompt}”", model=model, prompt=prompt))

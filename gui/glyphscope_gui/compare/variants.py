@@ -8,13 +8,10 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
-import msgspec
-
 from glyphscope.evals.matrix.questions import MODELS, QUESTIONS, SettingsQuestion
 from glyphscope.evals.running.requests import changed_request
 from glyphscope.events import RunRequest, Sampling, settings_of
 from glyphscope.runs import PreparedRequest
-from glyphscope_gui.project.project_controller import ProjectController
 from glyphscope_gui.shared.language import in_language, tr
 from glyphscope_gui.shared.run_words import MAX_TEMPERATURE, value_words
 
@@ -119,14 +116,6 @@ def variant_of(options: RunRequest) -> Variant:
     if options.strategy == "loop":
         variant["strategy"] = "direct"
     return variant
-
-
-def playground_request(project: ProjectController) -> RunRequest:
-    """The playground's settings with the current model and the prompts, without the tools."""
-    prompt = project.prompt.state
-    return msgspec.structs.replace(
-        project.options, model=project.model, prompt=prompt.user, system_prompt=prompt.system_prompt
-    )
 
 
 def next_variant(variants: Sequence[Variant]) -> Variant:

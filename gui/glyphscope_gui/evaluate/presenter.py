@@ -13,8 +13,9 @@ from PySide6.QtCore import QModelIndex, QTimer, QUrl
 from PySide6.QtGui import QDesktopServices
 
 from glyphscope.base.errors import GlyphscopeError
-from glyphscope.evals.matrix.arms import OFFERED, values_of
+from glyphscope.evals.matrix.arms import OFFERED, axes_of, first_value, values_of
 from glyphscope.evals.matrix.needs import PythonFile, needs_of
+from glyphscope.evals.matrix.notes import project_notes
 from glyphscope.evals.matrix.plan import Matrix
 from glyphscope.evals.matrix.questions import QUESTIONS, SettingsQuestion
 from glyphscope.evals.results.export import EXPORTERS, Exported, export_samples
@@ -23,7 +24,7 @@ from glyphscope.evals.running.place import SamplesPlace
 from glyphscope.evals.running.progress import EvaluationState
 from glyphscope.evals.suites.imported import endings
 from glyphscope.evals.suites.reading import STARTER
-from glyphscope.events import settings_of
+from glyphscope.events import RunRequest, settings_of
 from glyphscope.store.named_models import NamedModels, fixed_batch
 from glyphscope_gui.context import AppContext, Page
 from glyphscope_gui.evaluate.consent import PythonConsent, ask_about_files
@@ -52,7 +53,7 @@ from glyphscope_gui.shared.dialogs import ask_for_files, ask_for_folder, ask_whe
 from glyphscope_gui.shared.language import in_language, tr
 from glyphscope_gui.shared.named_files import NamedFile
 from glyphscope_gui.shared.page_ids import PageId
-from glyphscope_gui.shared.run_words import model_name
+from glyphscope_gui.shared.run_words import model_name, value_words
 from glyphscope_gui.slices import Slices, Steps
 
 LOOK_MS = 50
@@ -159,6 +160,7 @@ class EvaluatePresenter(Page):
         page, setup = self.view, self.view.setup
         setup.changed.connect(self._setup_changed)
         setup.questionAsked.connect(self._ask)
+        setup.projectToggled.connect(self._setup_changed)
         setup.add_suite.clicked.connect(self._ask_for_suites)
         setup.add_model.clicked.connect(self._ask_for_models)
         setup.add_endpoint.clicked.connect(self._ask_for_endpoint)
@@ -173,7 +175,10 @@ class EvaluatePresenter(Page):
         page.report_button.clicked.connect(self._open_report)
         page.export_button.clicked.connect(self._ask_for_export)
         page.resume_button.clicked.connect(self.resume)
-        self.context.project.modelChosen.connect(self._show_open_model)
+        project = self.context.project
+        project.modelChosen.connect(self._show_open_model)
+        for changed in (project.optionsChanged, project.prompt.changed):
+            changed.connect(lambda _change: self._project_changed())
 
     def _connect_evaluations(self) -> None:
         evaluations, bar = self.evaluations, self.view.progress
@@ -287,8 +292,29 @@ class EvaluatePresenter(Page):
         self._setup_changed()
 
     def _ask(self, question: SettingsQuestion) -> None:
-        self.view.setup.show_matrix(question.members())
+        self.view.setup.ask(question)
         self._setup_changed()
+
+    @property
+    def _project(self) -> RunRequest | None:
+        """The project whose prompt, template and sampling are evaluated."""
+        return (
+            self.context.project.request_without_tools if self.view.setup.uses_project.isChecked() else None
+        )
+
+    def _show_project(self) -> None:
+        """Let what stays the same follow the project."""
+        project, words = self._project, ""
+        usual = {values_of(name): (first_value(name),) for name in OFFERED}
+        if project is not None:
+            usual |= {**axes_of(project), "profiles": ("project",)}
+            heat = value_words("temperature", project.sampling.temperature)
+            words = tr("this project’s prompt, template and sampling ({temperature})", temperature=heat)
+        self.view.setup.axes.follow(usual, words)
+
+    def _project_changed(self) -> None:
+        if self._is_made and self.context.navigator.current is PageId.EVALUATE:
+            self._setup_changed()
 
     def _save_place(self, text: str) -> None:
         if not self.view.setup.place.problem:
@@ -303,17 +329,18 @@ class EvaluatePresenter(Page):
         if not self.view.suites_model.rowCount():
             self.view.setup.show_cost(tr("Loading the suites…"), "")
             return
+        self._show_project()
         matrix = self.view.setup.matrix()
         problem = _nothing_ticked(matrix) or self.view.setup.place.problem
         if problem:
             self.view.setup.show_cost("", problem)
             self.view.setup.scenarios.model.show_rows(())
         else:
-            self.reading.start_with_files("price", partial(priced, matrix), self._show_price)
+            self.reading.start_with_files("price", partial(priced, matrix, self._project), self._show_price)
 
     def _show_price(self, found: PricedPlan) -> None:
         setup = self.view.setup
-        if found.matrix != setup.matrix():
+        if (found.matrix, found.project) != (setup.matrix(), self._project):
             return  # changed since: its new price is being computed
         self._priced = found
         setup.judge.show_models(self.view.models_model.values, needed=found.rubrics)
@@ -329,6 +356,9 @@ class EvaluatePresenter(Page):
         if setup.place.place is None or setup.place.place.is_local:
             seconds = seconds_a_sample(self._results.rows, found.matrix.models)
         arms, notes = (found.plan.arms, found.plan.notes) if found.plan is not None else ((), ())
+        if found.plan is not None and all(each.suite.sampling is not None for each in found.plan.suites):
+            said = tuple(project_notes([each.suite for each in found.plan.suites]))  # in what stays
+            notes = tuple(note for note in notes if note not in said)
         words = "\n".join((price_words(found.price, seconds, found.matrix.jobs), *notes))
         setup.show_cost(words, arms=list(arm_labels(arms).values()), can_start=not self.evaluations.is_busy)
 

@@ -28,7 +28,7 @@ from glyphscope.evals.results.summary import summarise
 from glyphscope.evals.results.table import INDEXED_FROM, Samples, SampleTable
 from glyphscope.evals.results.wrong_token import bad_token, bad_turn
 from glyphscope.evals.running.evaluation import saved_plan
-from glyphscope.events import AnyEvent
+from glyphscope.events import AnyEvent, RunRequest
 from glyphscope.runs import run_state
 from glyphscope_gui.evaluate.evaluations import EvalJob
 from glyphscope_gui.evaluate.result import ComparedPair, EvalResult, read_samples
@@ -77,6 +77,7 @@ class PricedPlan:
     """A plan and its price; without a price, why it cannot be evaluated. `rubrics`: whether a judge is needed."""
 
     matrix: Matrix
+    project: RunRequest | None = None
     plan: Plan | None = None
     price: Price | None = None
     problem: str = ""
@@ -194,18 +195,18 @@ def made_report(path: Path) -> Path:
     return report
 
 
-def priced(matrix: Matrix) -> PricedPlan:
-    """Whether an evaluation as set up can begin, and its price."""
+def priced(matrix: Matrix, project: RunRequest | None = None) -> PricedPlan:
+    """Whether an evaluation as set up can begin, with the prompt of that project, and its price."""
     try:
-        plan = plan_of(matrix)
+        plan = plan_of(matrix, project)
     except GlyphscopeError as error:
-        return PricedPlan(matrix, problem=str(error))
+        return PricedPlan(matrix, project, problem=str(error))
     rubrics, rows = rubrics_of(plan) > 0, scenario_rows(plan)
     try:
         needs_of(plan)
     except GlyphscopeError as error:
-        return PricedPlan(matrix, plan, problem=judge_words(error), rubrics=rubrics, scenarios=rows)
-    return PricedPlan(matrix, plan, price(plan), rubrics=rubrics, scenarios=rows)
+        return PricedPlan(matrix, project, plan, problem=judge_words(error), rubrics=rubrics, scenarios=rows)
+    return PricedPlan(matrix, project, plan, price(plan), rubrics=rubrics, scenarios=rows)
 
 
 def judge_words(error: GlyphscopeError) -> str:

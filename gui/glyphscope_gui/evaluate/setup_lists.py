@@ -9,16 +9,17 @@ from typing import Any, NamedTuple
 from PySide6.QtCore import QModelIndex, QSignalBlocker, QSize, Signal
 from PySide6.QtWidgets import QSizePolicy, QSpinBox, QWidget
 
+from glyphscope.base.shorten import and_more
 from glyphscope.base.visible import visible
 from glyphscope.evals.matrix.plan import Plan
-from glyphscope.evals.suites.suite import Scenario
+from glyphscope.evals.suites.suite import Scenario, expected_words
 from glyphscope_gui.shared.cells import NoteDelegate
 from glyphscope_gui.shared.fields import field_label
 from glyphscope_gui.shared.file_drops import TakesFiles
 from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, vbox
-from glyphscope_gui.shared.plain_table import LongList, PlainList
+from glyphscope_gui.shared.plain_table import LongList, PlainList, WholeRows
 from glyphscope_gui.shared.table_model import NOTE_ROLE, ListModel
 from glyphscope_gui.shared.text_edits import LineEdit
 
@@ -55,7 +56,20 @@ class ScenariosModel(ListModel[ScenarioRow]):
 
     def tip(self, row: ScenarioRow, column: int) -> str:
         prompt = visible(row.scenario.prompt[:TIP])
-        return "\n\n".join(part for part in (prompt, row.scenario.note) if part)
+        expected = tr("Expected: {expected}", expected=visible(expected_words(row.scenario)[:TIP]))
+        return "\n\n".join(part for part in (prompt, expected, row.scenario.note) if part)
+
+    def extra(self, row: ScenarioRow, column: int, role: int) -> Any:
+        return (_expects(row.scenario), "text-muted") if role == NOTE_ROLE else None
+
+
+def _expects(scenario: Scenario) -> str:
+    """The expected answer to the first prompt in short: the tools, no call, or an answer."""
+    expect = scenario.expect
+    tools = dict.fromkeys(tool for call in expect.calls for tool in call.tools[:1])
+    if tools:
+        return tr("expects {tools}", tools=visible(and_more(list(tools), 2)))
+    return tr("expects an answer") if expect.final is not None else tr("expects no call")
 
 
 class ScenarioPicker(QWidget):
@@ -79,8 +93,9 @@ class ScenarioPicker(QWidget):
         self.list = LongList(self.model, "evalScenarios", tr("Scenarios to run"), self)
         self.list.setMinimumHeight(3 * (self.fontMetrics().height() + 8))
         label = field_label(tr("First"), self.first, "muted")
+        self.list.setItemDelegate(NoteDelegate(self.list))
         row = hbox((self.search, 1), label, self.first, margins=(5, 6, 5, 0), spacing=8)
-        vbox(row, (self.list, 1), parent=self, spacing=6)
+        vbox(row, (WholeRows(self.list, self, flexible=True), 1), parent=self, spacing=6)
         self.search.textChanged.connect(lambda _text: self.changed.emit())
         self.first.valueChanged.connect(lambda _value: self.changed.emit())
         self.list.activated.connect(self._open)

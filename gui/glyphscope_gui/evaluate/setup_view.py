@@ -11,14 +11,23 @@ from typing import Any
 import msgspec
 from PySide6.QtCore import QAbstractItemModel, QSignalBlocker, QSize, Qt, Signal
 from PySide6.QtGui import QPainter, QPaintEvent
-from PySide6.QtWidgets import QCheckBox, QComboBox, QHBoxLayout, QSizePolicy, QSpinBox, QWidget
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QHBoxLayout,
+    QMenu,
+    QPushButton,
+    QSizePolicy,
+    QSpinBox,
+    QWidget,
+)
 
 from glyphscope.base.errors import GlyphscopeError
 from glyphscope.base.shorten import excerpt
 from glyphscope.base.visible import visible
 from glyphscope.evals.matrix.arms import OFFERED, axis_of, first_value, values_of
-from glyphscope.evals.matrix.plan import Matrix
-from glyphscope.evals.matrix.questions import QUESTIONS
+from glyphscope.evals.matrix.plan import Matrix, typed_text
+from glyphscope.evals.matrix.questions import MODELS, QUESTIONS, SettingsQuestion
 from glyphscope.evals.running.place import MAX_JOBS, SamplesPlace, read_place
 from glyphscope.evals.suites.imported import endings
 from glyphscope.events import Answer, read_pairs_line, settings_of
@@ -37,7 +46,7 @@ from glyphscope_gui.shared.layouts import (
     holder,
     vbox,
 )
-from glyphscope_gui.shared.plain_table import PlainList
+from glyphscope_gui.shared.plain_table import PlainList, WholeRows
 from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.shared.run_words import model_name, typed_answer, value_words
 from glyphscope_gui.shared.settings_grid import StructForm, mark_refused, shown_words, translated
@@ -51,13 +60,17 @@ SIDE_BY_SIDE = 800
 """Pixels of width of the window, at the usual text size, from which the columns are side by side."""
 
 
+_NAMED = ("notation", "constraint", "strategy", "thinking")
+"""The axes that are always named in what stays the same; others if they have another value than the first."""
+TILES = 5
+"""The questions with a tile; the others are in the menu of the last one."""
 _SUITES_JUDGE = tr("As in the suite")
 _USUAL = {name: field.written(field.default) for name, field in settings_of(Matrix).items()}
 
 
 class EvalAxes(QWidget):
-    """The axes, each with values to tick: the arms are all combinations of the ticked values. Those with only the
-    first value are in the words of what `stays`, until `every` axis is shown.
+    """The axes, each with values to tick: the arms are all combinations of the ticked values. Those that have only the
+    `usual` value are in the words of what `stays`, until `every` axis is shown.
 
     `changed` is emitted when the user ticks or unticks.
     """
@@ -71,6 +84,10 @@ class EvalAxes(QWidget):
         self._flows: dict[str, tuple[Flow, LineEdit | None]] = {}
         self._rows: dict[str, tuple[QWidget, QWidget]] = {}
         self._every = False
+        self.usual = {values_of(axis): (first_value(axis),) for axis in OFFERED}
+        """The values of the axes that a question does not name, by member of Matrix."""
+        self._project = ""
+        self._stays_title = PlainLabel(tr("Stays"), self, role="muted")
         self.stays = words_label(parent=self, name="evalStays")
         grid = grid_layout(self, spacing=(14, 11), stretch=1)
         for row, (axis, field) in enumerate(OFFERED.items()):
@@ -91,24 +108,36 @@ class EvalAxes(QWidget):
             grid.addWidget(label, row, 0, Qt.AlignmentFlag.AlignTop)
             grid.addWidget(flow, row, 1)
             self._rows[axis] = label, flow
-        grid.addWidget(self.stays, len(OFFERED), 0, 1, 2)
+        grid.addWidget(self._stays_title, len(OFFERED), 0, Qt.AlignmentFlag.AlignTop)
+        grid.addWidget(self.stays, len(OFFERED), 1)
         grid.setRowStretch(len(OFFERED) + 1, 1)
 
+    def follow(self, usual: dict[str, tuple[Any, ...]], project: str) -> None:
+        """Show other usual values, in the axes that have the former ones; `project` says what else stays."""
+        before, now = self.usual, self.values()
+        self.usual, self._project = {**before, **usual}, project
+        self.show_values({name: values for name, values in self.usual.items() if now[name] == before[name]})
+
     def show_rows(self, *, every: bool | None = None) -> None:
-        """Show the axes that vary or have another value than the first, or `every` one."""
+        """Show the axes that vary or have another value than the usual one, or `every` one."""
         self._every = self._every if every is None else every
-        values, stay = self.values(), []
+        values, stay, whole = self.values(), [self._project], []
         for axis, widgets in self._rows.items():
-            chosen = values[values_of(axis)]
-            shown = self._every or chosen != (first_value(axis),)
+            name = values_of(axis)
+            chosen, field = values[name], OFFERED[axis]
+            shown = self._every or chosen != self.usual[name]
             for widget in widgets:
                 widget.setVisible(shown)
             if not shown:
-                stay.append(
-                    f"{in_language(OFFERED[axis].setting.title)}: {shown_words(OFFERED[axis], chosen[0])}"
-                )
-        self.stays.setText(tr("The same in all: {settings}", settings=" · ".join(stay)))
-        self.stays.setVisible(bool(stay))
+                whole.append(f"{in_language(field.setting.title)}: {shown_words(field, chosen[0])}")
+                if axis in _NAMED or chosen != (first_value(axis),):
+                    stay.append(value_words(axis, chosen[0]))
+        if self._project:
+            stay = [words for words in stay if words != value_words("profile", "project")]
+        self.stays.setText(" · ".join(filter(None, stay)))
+        self.stays.setToolTip(plain_tip("\n".join(whole)))
+        for widget in (self._stays_title, self.stays):
+            widget.setVisible(bool(whole))
 
     def values(self) -> dict[str, tuple[Any, ...]]:
         """Return the ticked values, by member of Matrix."""
@@ -146,10 +175,8 @@ class EvalAxes(QWidget):
         """Tick the typed value, with a box for a new one, and leave the others ticked."""
         text = line.text().strip()
         try:
-            value = typed_answer(text) if OFFERED[axis].kind is Answer and text else text
-            if isinstance(value, str):
-                read_pairs_line(value)
-        except ValueError as error:
+            value = self._read(axis, text)
+        except (ValueError, GlyphscopeError) as error:
             mark_refused(line, str(error))
             return
         mark_refused(line, "")
@@ -157,6 +184,44 @@ class EvalAxes(QWidget):
             line.clear()
             self._show_ticked(axis, (*self.values()[values_of(axis)], value))
             self.changed.emit()
+
+    def _read(self, axis: str, text: str) -> Any:
+        """The typed value. Raises ValueError and GlyphscopeError."""
+        if axis_of(axis).long:
+            return typed_text(axis, text)
+        if OFFERED[axis].kind is Answer and text:
+            return typed_answer(text)
+        read_pairs_line(text)
+        return text
+
+
+class QuestionTile(QPushButton):
+    """A question, with what is compared below it; pressed while the set-up answers it."""
+
+    def __init__(self, name: str, title: str, about: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent, checkable=True)
+        named(self, name, title, description=about)
+        self.setProperty("choice", "words")
+        labels = words_label(title, "title", self), words_label(about, parent=self)
+        for label in labels:
+            label.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+            label.setMinimumWidth(40)  # a long text would ask for more, to be nearly square
+        self._column = vbox(*labels, STRETCH, parent=self, margins=(12, 7), spacing=2)
+        policy = QSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
+        policy.setHeightForWidth(True)
+        self.setSizePolicy(policy)
+
+    def sizeHint(self) -> QSize:
+        return self._column.sizeHint()
+
+    def minimumSizeHint(self) -> QSize:
+        return self._column.minimumSize()
+
+    def hasHeightForWidth(self) -> bool:
+        return True
+
+    def heightForWidth(self, width: int) -> int:
+        return self._column.totalHeightForWidth(width)
 
 
 class JudgeChoice(QWidget):
@@ -231,11 +296,12 @@ class EvalSetupView(FollowsSize, QWidget):
     """All settings of an evaluation as one Matrix, with its cost; `lay_out` places the parts.
 
     `axes` are made before, as they take as long as the others. `changed` is emitted when the user changes anything;
-    `questionAsked` carries the Question.
+    `questionAsked` carries the Question, `projectToggled` says whether the project's prompt is used.
     """
 
     changed = Signal()
     questionAsked = Signal(object)
+    projectToggled = Signal()
 
     def __init__(
         self,
@@ -252,6 +318,13 @@ class EvalSetupView(FollowsSize, QWidget):
         self.models = TickList(models, "evalModels", tr("Models"), lambda: (".gguf",), self, fitted=True)
         self.scenarios = ScenarioPicker(self)
         self.axes = axes
+        tip = tr(
+            "The system prompt, the template and the sampling of the open project, for suites that do not exclude it"
+        )
+        self.uses_project = QCheckBox(tr("Project’s prompt, template and sampling"), self, checked=True)
+        named(self.uses_project, "evalProject", tip=tip, description=tip)
+        self._tiles: dict[str, QuestionTile] = {}
+        self._asks_models = False
         self.results = _Results(
             results, "evalResults", tr("Earlier results"), self, description=tr("Enter opens a result.")
         )
@@ -292,6 +365,7 @@ class EvalSetupView(FollowsSize, QWidget):
         for ticks in (self._suites, self._models):
             ticks.checksChanged.connect(self.changed)
         self.more.toggled.connect(lambda _on: self.show_parts())
+        self.uses_project.clicked.connect(lambda _on=False: self.projectToggled.emit())
         for part in (self.axes, self.scenarios, self.judge):
             part.changed.connect(self.changed)
         for box in self.numbers.values():
@@ -342,20 +416,34 @@ class EvalSetupView(FollowsSize, QWidget):
         self.cost.setAccessibleName(words)
         show_words(self.problem, problem)
         self.start.setEnabled(can_start)
+        self._cost_area.updateGeometry()
 
     def show_parts(self) -> None:
         """Show what the evaluation needs, or with *More settings* everything."""
         every = self.more.isChecked()
         self.axes.show_rows(every=every)
+        self.uses_project.setVisible(every or not self.uses_project.isChecked())
         self.show_models()
         names = [name for name in self.numbers if name != "trials"]
         others = [self.numbers[name] for name in names if every or self.numbers[name].value() != _USUAL[name]]
         places = [self.jobs, self.place] if every or self.jobs.value() != 1 or self.place.text() else []
         self.repetitions.grid.show_only([self.numbers["trials"], *others, *places])
+        self._cost_area.updateGeometry()
 
     def show_models(self) -> None:
-        """Show the models if several are evaluated, or none is chosen."""
-        self._models_part.setVisible(self.more.isChecked() or len(self._models.ticked) != 1)
+        """Show the models if several are evaluated or asked about, or none is chosen; and the question."""
+        several = len(self._models.ticked) != 1
+        self._models_part.setVisible(self.more.isChecked() or several or self._asks_models)
+        chosen = self.axes.values()
+        for question in QUESTIONS[:TILES]:
+            asked = question.members(self.axes.usual) == chosen
+            models = self._asks_models or several
+            self._tiles[question.key].setChecked(asked and (not question.varied or not models))
+
+    def ask(self, question: SettingsQuestion) -> None:
+        """Set up what answers a question."""
+        self._asks_models = question.key == MODELS
+        self.show_matrix(question.members(self.axes.usual))
 
     def lay_out(self) -> None:
         """Place the parts, once: a separate step, as it takes as long as making them.
@@ -363,19 +451,25 @@ class EvalSetupView(FollowsSize, QWidget):
         Containers are placed before they are filled, as Qt restyles their contents at each move.
         """
         left, right = named(QWidget(), "evalLeft"), named(QWidget(), "evalRight")
-        self._row.addWidget(_Scrolled(left, self), 11)
-        self._row.addWidget(_Scrolled(right, self), 5)
+        self._row.addWidget(_Scrolled(left, self))
+        self._row.addWidget(right)
+        questions = Card(tr("1  What do you want to know?"), self._questions(), parent=left)
+        self._sources = hbox((WholeRows(self.suites, flexible=True), 2), (self.scenarios, 3), spacing=GAP)
+        links = self.new_suite, self.add_suite, self.edit_suite
+        scenarios = Card(
+            tr("2  On which scenarios?"), holder(self._sources), actions=links, padded=False, parent=left
+        )
         hint = tr("all combinations are evaluated")
-        questions = Card(tr("Question"), self._questions(), parent=left)
-        new, edit = (self.new_suite, self.add_suite), (self.edit_suite,)
-        suites = Card(tr("Suites"), self.suites, actions=new, padded=False, parent=left)
-        scenarios = Card(tr("Scenarios"), self.scenarios, actions=edit, padded=False, parent=left)
-        arms = Card(tr("Settings"), self._arms(), hint=hint, actions=(self.more,), parent=left)
-        sources = hbox((suites, 2), (scenarios, 3), spacing=GAP)
-        vbox(questions, (sources, 1), arms, parent=left, spacing=GAP)
-        cost = Card(tr("Cost"), self._cost(), parent=right)
-        results = Card(tr("Results"), self.results, padded=False, parent=right)
-        vbox(cost, (results, 1), parent=right, spacing=GAP)
+        arms = Card(
+            tr("3  What varies, and what stays"), self._arms(), hint=hint, actions=(self.more,), parent=left
+        )
+        self._left = vbox(questions, (scenarios, 1), arms, parent=left, spacing=GAP)
+        cost = self._cost_area = _Scrolled(Card(tr("Cost"), self._cost()), right)
+        cost.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
+        list_ = WholeRows(self.results, flexible=True)
+        results = self._results_card = Card(tr("Results"), list_, padded=False, parent=right)
+        self._right = vbox(cost, self.start, (results, 1), parent=right, spacing=GAP)
+        self._is_stacked = False
         self.show_parts()
 
     def _arms(self) -> QWidget:
@@ -383,17 +477,34 @@ class EvalSetupView(FollowsSize, QWidget):
         label = PlainLabel(tr("Models"), inside, role="muted")
         head = hbox(label, STRETCH, self.add_model, self.add_endpoint)
         self._models_part = holder(vbox(head, self.models, spacing=6))
-        vbox(self._models_part, self.judge, self.axes, parent=inside, spacing=10)
+        vbox(self._models_part, self.judge, self.axes, self.uses_project, parent=inside, spacing=10)
         return inside
 
     def _questions(self) -> QWidget:
-        flow = Flow(self, gap=8, line_gap=8)
-        for question in QUESTIONS:
-            title, tip = in_language(question.title), in_language(question.about)
-            button = push_button(title, flow, name=f"evalQuestion-{question.key}", tip=tip)
-            button.clicked.connect(lambda _on=False, asked=question: self.questionAsked.emit(asked))
-            flow.add(button)
-        return flow
+        inside = QWidget(self)
+        grid = grid_layout(inside, spacing=(8, 8))
+        for question in QUESTIONS[:TILES]:
+            title, about = in_language(question.title), in_language(question.about)
+            tile = self._tiles[question.key] = QuestionTile(
+                f"evalQuestion-{question.key}", title, about, inside
+            )
+            tile.clicked.connect(lambda _on=False, asked=question: self.questionAsked.emit(asked))
+        about = tr("Other questions, or any setting")
+        other = QuestionTile("evalOtherQuestions", tr("Something else…"), about, inside)
+        other.setCheckable(False)
+        menu = QMenu(other)
+        for question in QUESTIONS[TILES:]:
+            action = menu.addAction(in_language(question.title))
+            action.setToolTip(in_language(question.about))
+            action.triggered.connect(lambda _on=False, asked=question: self.questionAsked.emit(asked))
+        menu.addSeparator()
+        menu.addAction(tr("Any setting…"), lambda: self.more.setChecked(True))
+        other.setMenu(menu)
+        for place, tile in enumerate((*self._tiles.values(), other)):
+            grid.addWidget(tile, *divmod(place, 3))
+        for column in range(3):
+            grid.setColumnStretch(column, 1)
+        return inside
 
     def _repetitions(self) -> QWidget:
         grid = self.repetitions.grid
@@ -411,14 +522,21 @@ class EvalSetupView(FollowsSize, QWidget):
         return grid
 
     def _cost(self) -> QWidget:
-        parts = (self.cost, self.problem, self.arms_note, self._repetitions(), self.start)
+        parts = (self.cost, self.problem, self.arms_note, self._repetitions())
         return holder(vbox(*parts, spacing=10), self)
 
     def _fit(self) -> None:
-        """Place the columns side by side, or stack them if large text leaves no room."""
+        """Place the columns side by side, or in one that scrolls above the button, if large text leaves no room."""
+        stacked = is_crowded(self, SIDE_BY_SIDE)
+        if stacked != self._is_stacked:
+            self._is_stacked = stacked
+            (self._left if stacked else self._right).insertWidget(3 * stacked, self._cost_area)
+            (self._left if stacked else self._right).addWidget(self._results_card, 0 if stacked else 1)
         directions = QHBoxLayout.Direction
-        crowded = is_crowded(self, SIDE_BY_SIDE)
-        self._row.setDirection(directions.TopToBottom if crowded else directions.LeftToRight)
+        for row in (self._row, self._sources):
+            row.setDirection(directions.TopToBottom if stacked else directions.LeftToRight)
+        for place, stretch in enumerate((1, 0) if stacked else (11, 5)):
+            self._row.setStretch(place, stretch)
 
 
 class _Results(PlainList):
@@ -436,11 +554,17 @@ class _Results(PlainList):
 
 
 class _Scrolled(ScrollArea):
-    """Scrolls vertically if large text leaves too little room, and is never narrower than its content."""
+    """As high as its content if there is room, and otherwise scrolls; never narrower than its content."""
 
     def __init__(self, inside: QWidget, parent: QWidget) -> None:
         super().__init__(inside, parent)
         self._inside = inside
+
+    def sizeHint(self) -> QSize:
+        layout = self._inside.layout()
+        assert layout is not None
+        high = layout.totalHeightForWidth(self.viewport().width()) if layout.hasHeightForWidth() else 0
+        return QSize(super().sizeHint().width(), high or self._inside.sizeHint().height())
 
     def minimumSizeHint(self) -> QSize:
         bar = self.verticalScrollBar().sizeHint().width()

@@ -114,6 +114,11 @@ class ProjectController(QObject):
         return msgspec.structs.replace(self._options, registry=registry, **self.prompt.request_fields())
 
     @property
+    def request_without_tools(self) -> RunRequest:
+        """The same with its model, without the tools, whose document takes a while."""
+        return msgspec.structs.replace(self._options, model=self.model, **self.prompt.request_fields())
+
+    @property
     def model(self) -> str:
         """The model of the next run: the project's, or else the last chosen one."""
         return self._options.model or self._settings.value.model or EMBEDDED

@@ -305,29 +305,44 @@ class WholeTable(PlainTable):
 
 
 class WholeRows(QWidget):
-    """The place of a table above other texts: the table ends with a whole row, not with a part of one."""
+    """The place of a table or list: it ends with a whole row, not with a part of one."""
 
-    def __init__(self, table: QTableView, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, table: QTableView | QListView, parent: QWidget | None = None, *, flexible: bool = False
+    ) -> None:
+        """`flexible`: it asks for no more than its least rows, so that a page does not scroll for it."""
         super().__init__(parent)
-        self._table = table
+        self._table, self._flexible = table, flexible
         table.setParent(self)
-        table.horizontalScrollBar().rangeChanged.connect(self._fit)
-        table.horizontalHeader().geometriesChanged.connect(self._fit)
+        if isinstance(table, QTableView):
+            table.horizontalScrollBar().rangeChanged.connect(self._fit)
+            table.horizontalHeader().geometriesChanged.connect(self._fit)
+        for rows_changed in (table.model().modelReset, table.model().rowsInserted, table.model().rowsRemoved):
+            rows_changed.connect(self.updateGeometry)
+            rows_changed.connect(self._fit)
 
     def sizeHint(self) -> QSize:
-        return self._table.sizeHint()
+        return self.minimumSizeHint() if self._flexible else self._table.sizeHint()
 
     def minimumSizeHint(self) -> QSize:
-        return self._table.minimumSizeHint()
+        return self._table.minimumSizeHint().expandedTo(self._table.minimumSize())
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._fit()
 
     def _fit(self, *_what: object) -> None:
-        head, bar = self._table.horizontalHeader(), self._table.horizontalScrollBar()
-        rest = self.height() - head.height() - (bar.sizeHint().height() if bar.maximum() > 0 else 0)
-        cut = rest % self._table.verticalHeader().defaultSectionSize() if rest > 0 else 0
+        bar = self._table.horizontalScrollBar()
+        if isinstance(self._table, QTableView):
+            titles = self._table.horizontalHeader()
+            row, head = (
+                self._table.verticalHeader().defaultSectionSize(),
+                titles.height() * (not titles.isHidden()),
+            )
+        else:
+            row, head = self._table.sizeHintForRow(0), 0
+        rest = self.height() - head - (bar.sizeHint().height() if bar.maximum() > 0 else 0)
+        cut = rest % row if rest > 0 and row > 0 else 0
         self._table.setGeometry(0, 0, self.width(), self.height() - cut)
 
 

@@ -76,9 +76,7 @@ def request_axis(name: str, *before: Choice, usual: str = "", **facts: Any) -> A
 
 def _text_axis(title: str, about: str, words: str, **facts: Any) -> Axis:
     """The axis of a text of the prompt that each suite states, unless a value replaces it."""
-    stated = Choice(
-        None, "As in the suite", "The one that each suite defines", f"the suite’s {words}", "suite"
-    )
+    stated = Choice(None, "As in the suite", "The one that each suite defines", f"usual {words}", "suite")
     facts |= {"words": words + " “{value}”", "usual": "each suite’s own", "baseline": (None, "")}
     return Axis(title, about, long=True, **{**facts, "choices": (stated, *facts["choices"])})
 

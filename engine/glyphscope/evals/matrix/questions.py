@@ -50,7 +50,7 @@ QUESTIONS = (
     SettingsQuestion(
         "notation",
         "GLYPH or JSON?",
-        "Both notations, without a constraint and with the mask",
+        "Both notations, with and without the mask",
         {"notation": ("glyph", "json")},
         {"constraint": "mask"},
         {"constraint": ("off", "mask")},
