@@ -13,6 +13,7 @@ from PySide6.QtCore import QObject, Signal, SignalInstance
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QWidget
 
+from glyphscope.events import AnyEvent
 from glyphscope_gui.project import ProjectController, SettingsStore
 from glyphscope_gui.runs.recorder import Recorder
 from glyphscope_gui.runs.run_controller import Phase, RunController
@@ -51,7 +52,14 @@ class LackingPlace:
     """The constraints that the run's constraint does not enforce."""
 
 
-Place: TypeAlias = FilePlace | RulePlace | PromptsPlace | LackingPlace
+@dataclass(frozen=True)
+class RunsPlace:
+    """The comparison of recorded runs: the events of each."""
+
+    runs: tuple[tuple[AnyEvent, ...], ...]
+
+
+Place: TypeAlias = FilePlace | RulePlace | PromptsPlace | LackingPlace | RunsPlace
 """A place on a page to open."""
 
 
@@ -101,8 +109,10 @@ class Panels(Protocol):
 class Status(Protocol):
     """The status line."""
 
-    def set_activity(self, words: str) -> None:
-        """Show the page's activity in place of the state of the run or model; "" for none."""
+    def set_activity(self, words: str, *, of_run: bool = False) -> None:
+        """Show the page's activity in place of the state of the run or model, and of the shown run's figures unless it
+        is `of_run`; "" for none.
+        """
 
     def set_note(self, words: str) -> None:
         """Show a note, until the next one."""

@@ -8,7 +8,6 @@ import msgspec
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QImage
-from PySide6.QtWidgets import QScrollArea, QWidget
 
 from comparing import BROKEN, GLYPH, JSON, NOTATIONS, Answers, Columns, opens, variant
 from fake_context import scripted
@@ -17,13 +16,13 @@ from glyphscope.evals.matrix.questions import BRIEF
 from glyphscope.events import Answer
 from glyphscope.models import ScriptedModel
 from glyphscope_gui.compare import MIN_WIDTH, next_variant, variant_names
+from glyphscope_gui.context import RunsPlace
 from glyphscope_gui.runs import BackgroundEvents, Phase, bundled_run
 from glyphscope_gui.runs.compare_fields import FIRST_RUN, PARTING_ROLE
 from glyphscope_gui.runs.recorder import FIRST_RUN as FIRST_RECORD
 from glyphscope_gui.shared import PageId
-from glyphscope_gui.theme import ThemeManager, theme
+from glyphscope_gui.theme import theme
 
-SETTINGS = "Model, sampling and prompts of column"
 FIELDS = "Fields of all columns side by side"
 PROMPT = "The prompt of all columns"
 VALID = "✓ valid"
@@ -139,6 +138,7 @@ def test_the_reason_of_an_abort_is_whole_where_there_is_room_for_it(make, qtbot)
 def test_two_stages_are_shown_as_tabs_beside_one_text(make):
     _page, screen = make(ScriptedModel(turns=(GLYPH, '"search"', '{query="AI news" max_results=10}')))
     screen.ask("Direct or two-stage?")
+    screen.vary("Constraint")
     for number in (1, 2):
         screen.choose(f"Constraint of column {number}", "Off")
     screen.run_all()
@@ -155,6 +155,7 @@ def test_a_router_question_ends_its_column_unanswered(make):
     asked = []
     page.context.runs.asked.connect(asked.append)
     screen.ask(NOTATIONS, 2)
+    screen.vary("Strategy")
     screen.choose("Strategy of column 1", "Route")
     screen.choose("Notation of column 2", "GLYPH")
     screen.run_all()
@@ -333,13 +334,13 @@ def test_a_question_brings_its_columns_in_the_playgrounds_notation(make):
         context.settings.value.with_recent_model("scripted:c").with_recent_model("scripted:b")
     )
     context.project.set_options(notation="json")
-    assert [screen.read(f"Notation of column {n}") for n in (1, 2)] == ["JSON", "JSON"], "before a run"
+    assert "The same in every column: Scripted: a · JSON · flat · direct" in screen, "before a run"
     for question, titles in QUESTIONS.items():
         screen.ask(question)
         shown = screen.titles[: len(titles)]  # models of this computer may follow
         assert all(own.startswith(title) for own, title in zip(shown, titles, strict=True)), shown
         assert ("temperature 0" in screen) is (question != "Which temperature?"), "what differs is no fact"
-    assert not screen.named("Constrain from"), "columns with equal ones do not show it"
+    assert not screen.named("Constrain from"), "columns show only what differs"
     context.project.prompt.set_system_prompt("You are terse.")
     screen.ask("Which prompt?")
     assert screen.titles == ["System prompt “You are terse.”", f"System prompt “{BRIEF[:23]}…”"]
@@ -349,12 +350,16 @@ def test_a_question_brings_its_columns_in_the_playgrounds_notation(make):
 def test_a_picker_changes_its_own_column_and_clears_its_run(make):
     _page, screen = make()
     screen.ask(NOTATIONS, 2)
+    screen.vary("Constraint")
     screen.run_all()
     screen.choose("Constraint of column 1", "GBNF")
     assert screen.text(2) == JSON and "Press Run all" in screen.column(1) and VALID not in screen.column(1)
     assert screen.read("Question") == "Custom columns"
+    screen.vary("Shape of a call")
     screen.choose("Notation of column 1", "Native")
     assert not screen.can("Shape of a call of column 1")
+    screen.vary("Constraint")
+    assert not screen.named("Constraint of column") and "no constraint" in screen.read_facts()
 
 
 @pytest.mark.slow
@@ -371,25 +376,23 @@ def test_columns_are_two_to_four(make):
 
 
 @pytest.mark.slow
-@pytest.mark.qt_log_ignore("does not support (raise|grabbing)", extend=True)
-def test_the_settings_of_a_column_are_edited_in_its_popup_and_sent(make, qtbot):
+def test_a_setting_that_is_added_is_edited_in_each_column_and_sent(make, qtbot):
     model = Answers()
     page, screen = make(model)
     page.context.project.set_options(max_tokens=99)
-    assert page.widget.findChild(QWidget, "compareSettings") is None  # it is made when it is opened
-    screen.press(f"{SETTINGS} 2")
-    assert "Column 2" in screen.texts() and screen.read("Model") == "Scripted: a"
-    screen.press("Prompt and answer")
+    assert not screen.named("Temperature of column")
+    for name in ("Temperature", "Prompt", "Stop strings", "Template variables"):
+        screen.vary(name)
+    assert "temperature 0" in screen.read_facts(), "it does not differ yet"
     for name, value in (
         ("Temperature", 0.9),
         ("Prompt", "Find cats"),
         ("Stop strings", "x\\n"),
         ("Template variables", "x=1"),
     ):
-        screen.write(name, value)
-    changed = "temperature 0.9, stop at x\\n, x=1, “Find cats”"
-    assert changed in screen.find(f"{SETTINGS} 2").toolTip() and screen.read("Question") == "Custom columns"
-    screen.part("Settings of a column").root.close()
+        screen.write(f"{name} of column 2", value)
+    assert screen.titles[1] == "Mask, temperature 0.9, stop at x\\n, x=1, “Find cats”"
+    assert "temperature 0" not in screen.read_facts() and screen.read("Question") == "Custom columns"
     screen.run_all()
     with qtbot.waitSignal(page.context.runs.ended):
         screen.press("Open column 2")
@@ -398,15 +401,38 @@ def test_the_settings_of_a_column_are_edited_in_its_popup_and_sent(make, qtbot):
     assert (request.template_vars, own.template_vars) == ({"x": 1}, {})
     assert (request.sampling.temperature, request.sampling.top_k) == (0.9, own.sampling.top_k)
     assert "Find cats" not in model.asked[0].prompt and model.asked[0].sampling.temperature == 0
-    screen.press(f"{SETTINGS} 2", "Use the playground’s settings")
-    assert (
-        screen.find("Temperature").value() == 0 and screen.read("Prompt") == page.context.project.prompt.user
-    )
-    assert "As in the playground" in screen.find(f"{SETTINGS} 2").toolTip()
+    for name in ("Temperature", "Prompt", "Stop strings", "Template variables"):
+        screen.vary(name)
+    assert screen.titles == ["No constraint", "Mask"] and not screen.named("Temperature of column")
 
 
 @pytest.mark.slow
-@pytest.mark.qt_log_ignore("does not support (raise|grabbing)", extend=True)
+def test_recorded_runs_are_shown_side_by_side_without_a_run(make, qtbot):
+    model = Answers()
+    page, screen = make(model)
+    context, project = page.context, page.context.project
+    runs = []
+    context.runs.ended.connect(lambda ended: runs.append(ended.events))
+    for notation, prompt in (("glyph", "Find cats"), ("json", "Find dogs")):
+        project.set_options(notation=notation)
+        project.prompt.set_user(prompt)
+        with qtbot.waitSignal(context.runs.ended):
+            context.runs.run(project.next_run())
+    project.prompt.set_user("Another one")
+    asked = len(model.asked)
+    page.go_to(RunsPlace(tuple(runs)))
+    assert screen.titles == ["GLYPH, “Find cats”", "JSON, “Find dogs”"] and screen.ends == [VALID, VALID]
+    assert screen.text(2) == JSON and "GLYPH, “Find cats” wrote max_results 10" in screen
+    assert "Recorded runs, each with its prompt and tools." in screen and len(model.asked) == asked
+    assert "scripted · flat · no constraint · direct · 7 tools allowed" in screen.read_facts()
+    with qtbot.waitSignal(context.runs.ended):
+        screen.press("Open column 1")
+    assert context.runs.state.started.request.prompt == "Find cats"
+    screen.run_all()
+    assert len(model.asked) == asked + 2 and "Recorded runs" not in screen
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("typed", "answer"),
     [
@@ -425,11 +451,10 @@ def test_a_column_has_any_kind_of_answer(make, tmp_path, typed, answer):
     (tmp_path / "a.json").write_text('{"type": "string"}\n')
     page, screen = make()
     page.context.project.set_options(answer=Answer("choice", "never"))
-    screen.press(f"{SETTINGS} 2")
-    screen.press("Prompt and answer")
-    screen.write("Answer", typed.replace("FOLDER", str(tmp_path)))
-    screen.choose("Control tokens in texts", "As plain text")
-    screen.part("Settings of a column").root.close()
+    screen.vary("Answer")
+    screen.vary("Control tokens in texts")
+    screen.write("Answer of column 2", typed.replace("FOLDER", str(tmp_path)))
+    screen.choose("Control tokens in texts of column 2", "As plain text")
     screen.run_all()
     requests = [column.state.started.request for column in page.comparison.columns]
     assert [request.answer for request in requests] == [Answer("choice", "never"), answer]
@@ -498,29 +523,15 @@ def test_the_first_difference_is_shown_by_words_and_a_line(make, name):
     assert at[0] != at[1]
 
 
-@pytest.mark.qt_log_ignore("This plugin does not support")
-def test_the_settings_of_a_column_scroll_only_where_the_screen_has_no_room(make, qapp, qtbot):
-    page, screen = make()
-    ThemeManager(qapp, "light", parent=page.widget)
-    page.context.project.prompt.set_user("Search for llamas.\n" * 4)
-    screen.press(f"{SETTINGS} 1")
-    bar = screen.part("Settings of a column").root.findChild(QScrollArea).verticalScrollBar()
-    qtbot.waitUntil(lambda: not bar.isVisible() and not bar.maximum())
-    screen.part("Settings of a column").root.close()
-
-
 @pytest.mark.slow
 @pytest.mark.qt_log_ignore("This plugin does not support")
 def test_every_popup_of_settings_has_a_border_in_the_dark_theme(open_window, qtbot):
     window = open_window(scripted, theme="dark")
-    window.navigator.show(PageId.COMPARE)
-    screen = Columns(qtbot, window)
-    screen.press(f"{SETTINGS} 1")
-    for popup in (screen.find("Settings of a column"), window.header.panel):
-        popup.show()
-        picture = popup.grab().toImage()
-        assert picture.pixelColor(0, picture.height() // 2) == theme().color("border-strong")
-        popup.close()
+    popup = window.header.panel
+    popup.show()
+    picture = popup.grab().toImage()
+    assert picture.pixelColor(0, picture.height() // 2) == theme().color("border-strong")
+    popup.close()
 
 
 # -- in the whole window -------------------------------------------------------------------------------------------
@@ -544,7 +555,7 @@ def test_the_window_compares_by_keys_says_which_column_runs_and_escape_stops_all
     for words in ("Running column 1 of 3: GLYPH.", "Comparing 1 of 3", "Waiting: one column runs at a time."):
         assert words in screen
     qtbot.waitUntil(lambda: screen.rows(FIELDS)[:1] == [["…", "tool", '"search"', "", ""]])
-    for name in ("Question", "Add a column", "Notation of column 1", f"{SETTINGS} 1", "Remove column 1"):
+    for name in ("Question", "Add a column", "Notation of column 1", "Vary", "Remove column 1"):
         assert not screen.can(name), "columns cannot be changed while they run"
     assert screen.find(PROMPT).isReadOnly()
     qtbot.keyClick(window, Qt.Key.Key_Escape)

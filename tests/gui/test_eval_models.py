@@ -364,10 +364,19 @@ def test_a_price_is_that_of_the_plan():
     made = price(plan)
     assert made.samples == plan.cost.samples == len(list(plan.samples())) == made.arms * made.scenarios * 3
     assert "unknown until the first samples are done" in price_words(made, None, 1)
-    words = price_words(made._replace(arms=2, scenarios=24, trials=2), None, 1)
+    words = price_words(
+        made._replace(arms=2, scenarios=24, trials=2, comparisons=1, cases=24, distinct=2), None, 1
+    )
     assert "can be significant: 12%, if 6 scenarios differ" in words  # 6 of 48 samples: p = 2 / 2**6
-    assert "needs at least 6" in price_words(made._replace(arms=2, scenarios=5), None, 1)
-    assert "significant" not in price_words(made._replace(arms=1), None, 1)
+    assert "needs at least 6" in price_words(made._replace(comparisons=1, cases=5), None, 1)
+    assert "significant" not in price_words(made._replace(comparisons=0), None, 1)
+    words = price_words(made._replace(comparisons=3, cases=24, distinct=1), None, 1)
+    assert "among 3 comparisons: 29%, if 7 scenarios differ" in words  # Holm: p = 2 / 2**7 < 0.05 / 3
+    assert (made.comparisons, made.distinct) == (1, 3)
+    controls = sum(scenario.control for loaded in plan.suites for scenario in loaded.suite.scenarios)
+    assert controls > 0 and made.cases == made.scenarios - controls
+    greedy = msgspec.structs.replace(plan.matrix, profiles=("deterministic",))
+    assert price(plan_of(greedy)).distinct == 1, "its trials are alike"
     assert "about 10 s" in price_words(made, 20 / made.samples, 2).lower()
 
 

@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QLineEdit, QPushButton, QWidget
 
 from evaluating import MODELS, SCENARIOS, SUITE, SUITES, TABLE, EvalScreen, Gated, evaluate_page, good, newest
 from glyphscope.base.errors import ModelError
+from glyphscope.events import Sampling
 from glyphscope.models import ScriptedModel
 from glyphscope.store import places
 from glyphscope_gui.shared import PageId
@@ -79,6 +80,59 @@ def test_the_first_evaluation_is_the_starter_suite_whose_scenarios_can_be_filter
     assert not screen.rows(SCENARIOS) and not screen.can("Evaluate")
 
 
+def test_an_evaluation_has_the_prompt_and_sampling_of_the_project_and_says_so(opened, suite):
+    screen = opened()
+    project = screen.page.context.project
+    project.set_options(notation="json", sampling=Sampling(temperature=0.3))
+    project.prompt.set_system_prompt("Be terse.")
+    screen.set_up(suite, trials=1)
+    screen.vary("Notation", "JSON")
+    screen.until_can("Evaluate")
+    said = "this project’s prompt, template and sampling (temperature 0.3)"
+    screen.press("More settings")
+    assert (
+        said in screen.read("Stays")
+        if screen.named("Stays")
+        else any(said in words for words in screen.texts())
+    )
+    (request,) = {
+        read.events[0].request.system_prompt: read.events[0].request for read in records(screen)
+    }.values()
+    assert (request.system_prompt, request.sampling.temperature, request.notation) == (
+        "Be terse.",
+        0.3,
+        "json",
+    )
+    screen.press("Set up", "More settings", "Project’s prompt, template and sampling")
+    screen.until_can("Evaluate")
+    assert not any(said in words for words in screen.texts())
+    (request,) = {
+        read.events[0].request.system_prompt: read.events[0].request for read in records(screen)
+    }.values()
+    assert (request.system_prompt, request.sampling.temperature) == ("", 0.8)
+
+
+def records(screen):
+    folder = screen.evaluate()
+    return [folder.record(sample.runs[0]) for sample in folder.samples()]
+
+
+def test_the_questions_say_what_they_compare_and_the_one_of_the_setup_is_pressed(opened, suite):
+    screen = opened()
+    screen.set_up(suite)
+    screen.press("Which prompt?")
+    screen.until(
+        "2 configurations × 2 scenarios", "usual system prompt", "system prompt “Write one tool call"
+    )
+    assert screen.find("Which prompt?").isChecked() and not screen.find("Does the mask help?").isChecked()
+    assert "This system prompt against others" in screen
+    screen.write("System prompt", "Be kind.")
+    screen.until("3 configurations × 2 scenarios", "among 3 comparisons")
+    assert not screen.find("Which prompt?").isChecked()
+    screen.choose("Something else…", "Direct or two-stage?")
+    screen.until("two-stage")
+
+
 def test_a_setup_without_arms_cannot_be_started(opened, suite):
     screen = opened()
     screen.set_up(suite)
@@ -89,7 +143,7 @@ def test_a_setup_without_arms_cannot_be_started(opened, suite):
         question.click()
         screen.until_can("Evaluate")
         assert "× 2 scenarios" in screen
-    screen.until("3 configurations")  # of the last one
+    screen.until("2 configurations")  # of the last one
     screen.tick(SUITES)
     screen.until("Select at least one suite")
 
@@ -247,6 +301,7 @@ def test_an_evaluation_shows_its_progress_and_can_be_paused_stopped_and_resumed(
     screen.press("Pause")
     gate.set()
     screen.until("1 of 6 samples, 100% correct, paused")
+    assert screen.page.context.status.activity == "Evaluating 1 of 6 · mine"
     qtbot.wait(150)
     assert "1 of 6 samples" in screen, "no sample starts while it is paused"
     assert "1 of 6 samples are done" in screen.page.unfinished
@@ -256,6 +311,7 @@ def test_an_evaluation_shows_its_progress_and_can_be_paused_stopped_and_resumed(
     screen.press("Stop")
     screen.ended()
     assert len(newest().samples()) == 1 and "Incomplete" in screen
+    assert screen.page.context.status.activity == ""
     gate.set()
     screen.press("Resume")
     qtbot.waitUntil(lambda: evaluations.is_busy)
@@ -381,3 +437,20 @@ def test_the_page_fits_the_smallest_window_and_keeps_the_focus_when_it_starts(in
     assert window.focusWidget() is screen.find("Set up")
     screen.open(made_result(tmp_path))
     assert page.minimumSizeHint().width() <= 972 and (window.width(), window.height()) == (1024, 700)
+
+
+@pytest.mark.parametrize(("points", "size"), [(15, (1440, 900)), (15, (1024, 700)), (20, (1440, 900))])
+def test_the_button_is_in_sight_and_no_list_ends_with_a_part_of_a_row_at_any_text_size(
+    in_window, qtbot, points, size
+):
+    window, screen = in_window(size=size)
+    window.context.themes.choose("light", points)
+    window.context.themes.finish()
+    screen.press("More settings")
+    qtbot.wait(50)
+    button = screen.find("Evaluate", QPushButton)
+    inside = button.mapTo(window, button.rect().bottomRight())
+    assert window.rect().contains(inside) and not button.visibleRegion().isEmpty()
+    assert button.visibleRegion().boundingRect() == button.rect()
+    scenarios = screen.find(SCENARIOS)
+    assert scenarios.viewport().height() % scenarios.verticalHeader().defaultSectionSize() == 0

@@ -41,7 +41,7 @@ from glyphscope_gui.history.dock import HistoryDock
 from glyphscope_gui.history.model import facts, sampled, when
 from glyphscope_gui.history.presenter import HistoryPresenter, SuiteDialog
 from glyphscope_gui.runs import bundled_run
-from glyphscope_gui.shared import VERDICTS, opened_name
+from glyphscope_gui.shared import VERDICTS, PageId, opened_name
 from made_runs import finished, loop_request, loop_run, parts_run
 from on_screen import Screen
 from page_text import PageText
@@ -244,6 +244,27 @@ def stored(context, show):
     dock = HistoryDock(context.services.history)
     HistoryPresenter(context, dock)
     return show(None, dock)
+
+
+def test_several_selected_runs_are_compared_and_none_is_opened_or_run(context, stored, qtbot):
+    for number in (1, 2, 3):
+        context.recorder.keep(tuple(run(number, f"Prompt {number}")))
+    qtbot.waitUntil(lambda: titles(stored) == ["Prompt 3", "Prompt 2", "Prompt 1"])
+    view = stored.find(LIST)
+    view.setFocus()
+    rows = [view.visualRect(view.model().index(row, 0)).center() for row in range(3)]
+    assert not stored.can("Compare")
+    left, control = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.ControlModifier
+    view.setCurrentIndex(view.model().index(0, 0))
+    assert not stored.can("Compare"), "one run has nothing beside it"
+    qtbot.mouseClick(view.viewport(), left, control, rows[2])
+    assert stored.can("Compare") and not context.runs.is_busy
+    view.actions()[-2].trigger()
+    qtbot.waitUntil(lambda: bool(context.navigator.visits))
+    ((page, place),) = context.navigator.visits
+    assert page is PageId.COMPARE
+    assert [events[0].request.prompt for events in place.runs] == ["Prompt 3", "Prompt 1"]
+    assert context.runs.state.started is None
 
 
 def test_a_stored_run_is_listed_and_opens(context, stored, qtbot):

@@ -11,7 +11,7 @@ from glyphscope.base.errors import ModelError
 from glyphscope.models import ScriptedModel
 from glyphscope_gui.compare import SHARE, SHARE_ROLE
 from glyphscope_gui.runs import TokenPlace
-from glyphscope_gui.shared import PageId
+from glyphscope_gui.shared import HeaderPart, PageId
 from on_screen import Screen
 
 CALL = '{action="search" query="AI news" max_results=%s}'
@@ -98,6 +98,12 @@ def test_answers_are_counted_and_a_seed_opens_its_run_at_the_token_where_they_di
     assert page.context.runs.state.started.request.sampling.seed == FIVES[-1]
     assert ended.args[0].at == TokenPlace(0, at)
     assert page.context.navigator.visits == [(PageId.PLAYGROUND, None)]
+
+
+def test_the_page_says_what_it_runs_and_the_bar_above_has_no_settings_of_its_own(make):
+    page, screen = make()
+    assert page.header == {HeaderPart.MODEL}
+    assert "GLYPH · no constraint · direct · “" in screen
 
 
 @pytest.mark.slow

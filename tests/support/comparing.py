@@ -79,6 +79,17 @@ class Columns(Screen):
         while count and self.count > count:
             self.press(f"Remove column {self.count}")
 
+    def vary(self, setting):
+        """Add a setting to the columns, or remove it."""
+        menu = self.find("Vary").menu()
+        menu.aboutToShow.emit()
+        menus = (menu, *(action.menu() for action in menu.actions() if action.menu()))
+        next(action for each in menus for action in each.actions() if action.text() == setting).trigger()
+
+    def read_facts(self):
+        """The line of what is the same in every column."""
+        return next(words for words in self.texts() if words.startswith("The same in every column"))
+
     def run_all(self):
         self.press("Run all columns")
         self.until_can("Run all columns")

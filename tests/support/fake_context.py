@@ -82,7 +82,7 @@ class FakeStatus:
     activity: str = ""
     notes: list[str] = field(default_factory=list)
 
-    def set_activity(self, words: str) -> None:
+    def set_activity(self, words: str, *, of_run: bool = False) -> None:
         self.activity = words
 
     def set_note(self, words: str) -> None:

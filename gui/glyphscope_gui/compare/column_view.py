@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from PySide6.QtCore import QSignalBlocker, QSize, Qt
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QFrame, QLabel, QSizePolicy, QTabBar, QWidget
@@ -9,11 +11,11 @@ from PySide6.QtWidgets import QFrame, QLabel, QSizePolicy, QTabBar, QWidget
 from glyphscope.base.shorten import capitalised
 from glyphscope.base.visible import visible
 from glyphscope.evals.costs import RunFigures, run_figures
+from glyphscope.events import RunRequest
 from glyphscope.runs import RunState
 from glyphscope_gui.compare.comparison import Column
 from glyphscope_gui.compare.experiment import RunPhase
 from glyphscope_gui.compare.variant_settings import VariantPicker
-from glyphscope_gui.compare.variants import change_words
 from glyphscope_gui.compare.words import ColumnVerdict, call_words, figures_of, verdict
 from glyphscope_gui.runs.stage_choice import ShownRun, ShownStage, StageChoice
 from glyphscope_gui.runs.stream_view import StreamView
@@ -30,8 +32,6 @@ MIN_WIDTH = 258
 """Pixels of width below which the columns are scrolled instead."""
 WIDE = 420
 """Width in pixels from which two figures share a line."""
-_SETTINGS = tr("Model, sampling and prompts of this column…")
-_NO_CHANGES = tr("As in the playground")
 _NO_FIGURES = RunFigures(tokens=0, forced=0, characters=0, bytes=0)
 
 
@@ -81,8 +81,6 @@ class CompareColumn(FollowsSize, QFrame):
         self.title.setMinimumHeight(26)
         self.pill = Pill(self)
         self.picker = VariantPicker(self)
-        settings = QAction(_SETTINGS, self)
-        self.settings_button = IconButton("more", settings, self)
         remove = QAction(tr("Remove this column"), self, toolTip=tr("Remove this column"))
         self.remove_button = IconButton("remove", remove, self)
         self.tabs = named(QTabBar(self, expanding=False, drawBase=False), words=tr("Stage shown"))
@@ -107,18 +105,22 @@ class CompareColumn(FollowsSize, QFrame):
 
     # -- what it shows -----------------------------------------------------------------------------------------
 
-    def show_column(self, column: Column, *, editable: bool, removable: bool) -> None:
-        """Show a column with its run so far."""
+    def show_column(
+        self,
+        column: Column,
+        names: Sequence[str],
+        base: RunRequest,
+        models: Sequence[str],
+        *,
+        editable: bool,
+        removable: bool,
+    ) -> None:
+        """Show a column with the settings of these names, and its run so far."""
         self._column = column
         name = tr("column {number}, {name}", number=self._number, name=column.name)
         self.setAccessibleName(capitalised(name))
         self.title.setText(f"{self._number}   {capitalised(column.name)}")
-        self.picker.show_variant(column.variant)
-        self.picker.name_for(name)
-        changes = change_words(column.variant)
-        self.settings_button.setAccessibleName(tr("Model, sampling and prompts of {column}", column=name))
-        self.settings_button.setAccessibleDescription(changes)
-        self.settings_button.setToolTip(plain_tip(f"{_SETTINGS}\n{changes or _NO_CHANGES}"))
+        self.picker.show_variant(column.variant, names, base, models, name)
         self.open_button.setAccessibleName(tr("Open {column} in the playground", column=name))
         self.remove_button.setAccessibleName(tr("Remove {column}", column=name))
         self.stream.setAccessibleName(tr("The text of {column}", column=name))
@@ -128,7 +130,6 @@ class CompareColumn(FollowsSize, QFrame):
     def set_editable(self, editable: bool, removable: bool) -> None:
         """Set whether the column can be changed and removed, which is not possible while a comparison runs."""
         self.picker.setEnabled(editable)
-        self.settings_button.setEnabled(editable)
         self.remove_button.setVisible(removable)
         self.remove_button.setEnabled(editable)
 
@@ -212,8 +213,7 @@ class CompareColumn(FollowsSize, QFrame):
         self.stack.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Expanding)
         self.stack.setMinimumHeight(self.stream.minimumSizeHint().height())
         self.call.setFont(mono_font(-0.5))
-        pickers = hbox((self.picker, 1), (self.settings_button, 0, Qt.AlignmentFlag.AlignTop), spacing=6)
-        top = vbox(head, pickers, margins=(PAD, 0, PAD, 2), spacing=6)
+        top = vbox(head, self.picker, margins=(PAD, 0, PAD, 2), spacing=6)
         result = hbox(
             (self.detail, 1), (self.call, 1), (self.open_button, 0, Qt.AlignmentFlag.AlignBottom), spacing=8
         )

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from PySide6.QtCore import QObject, Signal
 
 from glyphscope.evals.matrix.seeds import RequestPlan
-from glyphscope.events import RunFailed
-from glyphscope.runs import PreparedRequest
+from glyphscope.events import AnyEvent, RunFailed
+from glyphscope.runs import PreparedRequest, run_state
 from glyphscope_gui.compare.experiment import ExperimentRun, RunExperiment, RunPhase
 from glyphscope_gui.compare.variants import (
     MAX_COLUMNS,
@@ -67,6 +67,21 @@ class Comparison(RunExperiment):
         if not self.is_running:
             self.columns = [Column(variant=variant) for variant in variants[:MAX_COLUMNS]]
             self._renamed()
+
+    def show_runs(self, variants: Sequence[Variant], runs: Sequence[Sequence[AnyEvent]]) -> None:
+        """Show ended runs in the columns, each with its settings, instead of running anything."""
+        if not self.is_running:
+            self.base = None
+            self.columns = [
+                Column(variant=variant, phase=RunPhase.DONE, state=run_state(events), events=list(events))
+                for variant, events in zip(variants, runs[:MAX_COLUMNS])
+            ]
+            self._renamed()
+
+    @property
+    def is_recorded(self) -> bool:
+        """Whether columns show runs that it did not make."""
+        return any(column.planned is None and column.has_ended for column in self.columns)
 
     def change(self, place: int, variant: Variant) -> None:
         """Set another variant in a column, and remove its run."""

@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QScrollArea, QWidget
 
 from glyphscope.base.shorten import capitalised
 from glyphscope_gui.compare.column_view import CompareColumn
+from glyphscope_gui.compare.variant_settings import VariedMenu
 from glyphscope_gui.compare.variants import OWN, PRESETS
 from glyphscope_gui.project.prompt_document import PromptDocument
 from glyphscope_gui.runs.compare_fields import CompareFields, CompareFieldsModel
@@ -34,7 +35,6 @@ class ComparePage(FollowsSize, QWidget):
     variantChosen = Signal(object, object)
     removeRequested = Signal(object)
     openRequested = Signal(object)
-    settingsRequested = Signal(object)
 
     def __init__(self, prompt: PromptDocument, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -125,6 +125,7 @@ class ComparePage(FollowsSize, QWidget):
             choices=(*((preset.key, preset.question, "") for preset in PRESETS), (OWN, _OWN_WORDS, "")),
         )
         self.presets.activated.connect(lambda index: self.presetChosen.emit(self.presets.itemData(index)))
+        self.varied = VariedMenu(self)
         self.add_button = push_button(tr("Add a column"), self, name="compareAddButton", role="link")
         self.turn = ElidedLabel(self, Qt.TextElideMode.ElideRight, role="muted")
         self.export_button = push_button(
@@ -150,6 +151,7 @@ class ComparePage(FollowsSize, QWidget):
     def _lay_out(self) -> None:
         line = hbox(
             self.presets,
+            self.varied,
             self.add_button,
             STRETCH,
             self.export_button,
@@ -181,7 +183,6 @@ class ComparePage(FollowsSize, QWidget):
         for button, request in (
             (view.remove_button, self.removeRequested),
             (view.open_button, self.openRequested),
-            (view.settings_button, self.settingsRequested),
         ):
             button.clicked.connect(lambda _checked=False, request=request: request.emit(index))
         self._row.addWidget(view, 1)

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QTabWidget, QWidget
 from glyphscope.base.figures import byte_size
 from glyphscope.evals.alignment import align, difference_words
 from glyphscope.evals.matrix.questions import MODELS
-from glyphscope.events import AnyEvent
+from glyphscope.events import AnyEvent, RunRequest, RunStarted
 from glyphscope.models.finding import FoundModel, find_models
 from glyphscope.models.opening import model_name_of
 from glyphscope_gui.compare.ab_page import AbPage
@@ -21,7 +21,6 @@ from glyphscope_gui.compare.experiment_presenter import ExperimentPresenter
 from glyphscope_gui.compare.page import ComparePage
 from glyphscope_gui.compare.seeded_presenters import AbPresenter, SeedsPresenter
 from glyphscope_gui.compare.seeds_page import SeedsPage
-from glyphscope_gui.compare.variant_settings import VariantSettings
 from glyphscope_gui.compare.variants import (
     CHANGEABLE,
     MAX_COLUMNS,
@@ -31,22 +30,26 @@ from glyphscope_gui.compare.variants import (
     PRESETS,
     Basis,
     Variant,
-    changes_of,
     column_request,
+    differing,
+    recorded_variant,
     value_of,
     variant_of,
 )
-from glyphscope_gui.compare.words import earlier_words
-from glyphscope_gui.context import AppContext, Page, Place, PromptsPlace
+from glyphscope_gui.compare.words import allowed_tools, earlier_words
+from glyphscope_gui.context import AppContext, Page, Place, PromptsPlace, RunsPlace
 from glyphscope_gui.runs.export_formats import PAGE_SUFFIX, page_name
 from glyphscope_gui.runs.run_controller import Phase
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.dialogs import ask_where_to_save
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import Late, vbox
+from glyphscope_gui.shared.layouts import vbox
 from glyphscope_gui.shared.page_ids import HeaderPart, PageId
 from glyphscope_gui.shared.run_words import model_name, opened_name, value_words
 
+_RECORDED = tr(
+    "Recorded runs, each with its prompt and tools. Run all runs their settings again, with today’s tools."
+)
 PROGRESS_MS = 250
 """Four times a second: figures and fields that change faster cannot be read."""
 _TURNS = tr("The columns run one after the other and share the model’s prompt cache.")
@@ -118,8 +121,8 @@ class ColumnsPresenter(ExperimentPresenter):
         self._page = page
         self.preset = PRESETS[0].key
         """The question that the columns answer; OWN after the user changed a column."""
-        self._open_settings: int | None = None
-        """The last column whose settings were opened."""
+        self._added: set[str] = set()
+        """The settings that are shown in the columns though they do not differ yet."""
         self.models = KnownModels(context, self)
         self.models.found.connect(self._models_found)
         self._progress_timer = QTimer(self, interval=PROGRESS_MS)
@@ -135,8 +138,7 @@ class ColumnsPresenter(ExperimentPresenter):
         page.variantChosen.connect(self._change)
         page.removeRequested.connect(self._remove)
         page.openRequested.connect(lambda index: self._open(self.comparison.columns[index]))
-        page.settingsRequested.connect(self._show_settings)
-        self._settings = Late(self._made_settings)
+        page.varied.toggled_.connect(self._vary)
         self._arranged()
 
     # -- requests of the user ----------------------------------------------------------------------------------
@@ -151,56 +153,52 @@ class ColumnsPresenter(ExperimentPresenter):
                     "notation only."
                 )
             )
+        for place, variant in enumerate(self.comparison.variants):
+            if variant["strategy"] == "loop":  # of a recorded run; a column has one call
+                self.comparison.change(place, {**variant, "strategy": "direct"})
         self.comparison.run(self._context.project.next_request())
 
     def choose_preset(self, key: str) -> None:
         self.preset = key
+        self._added.clear()
         preset = next((preset for preset in PRESETS if preset.key == key), None)
         if key == MODELS:
             self.models.look()
         if preset is not None:
             self.comparison.arrange(preset.of(self._basis))
 
-    def _made_settings(self) -> VariantSettings:
-        settings = VariantSettings(self._page)
-        settings.changed.connect(self._set)
-        settings.reset_button.clicked.connect(self._reset)
-        return settings
+    def show_runs(self, runs: Sequence[tuple[AnyEvent, ...]]) -> None:
+        """Show recorded runs side by side."""
+        requests = [events[0].request for events in runs if isinstance(events[0], RunStarted)]
+        self.preset = OWN
+        self._added.clear()
+        self.comparison.show_runs([recorded_variant(request) for request in requests], runs)
 
-    def _show_settings(self, index: int) -> None:
-        """Open the popup of the column's differing settings below its button."""
-        self.models.look()
-        self._open_settings = index
-        self._fill_settings()
-        self._settings.widget.show_below(self._page.columns[index].settings_button)
+    @property
+    def _shown_names(self) -> list[str]:
+        """The settings with a field in each column: those that differ, and those that were added."""
+        differ = differing(self.comparison.variants, self._basis.request)
+        return [name for name in (*PICKED, *CHANGEABLE) if name in differ or name in self._added]
 
-    def _fill_settings(self) -> None:
-        place = self._open_settings
-        if place is not None and place < len(self.comparison.columns):
-            column, basis = self.comparison.columns[place], self._basis
-            name = tr("Column {number}", number=place + 1)
-            self._settings.widget.show_variant(name, column.variant, basis.request, basis.models)
-
-    def _set(self, name: str, value: object) -> None:
-        if self._open_settings is not None:
-            place = self._open_settings
-            variant = {**self.comparison.columns[place].variant, name: value}
-            if value == value_of({}, name, self._basis.request):
-                del variant[name]  # the playground's again
-            self._change(place, variant)
-            self._settings.widget.reset_button.setEnabled(bool(changes_of(variant)))
-
-    def _reset(self) -> None:
-        if self._open_settings is not None:
-            place = self._open_settings
-            variant = self.comparison.columns[place].variant
-            self._change(place, {name: variant[name] for name in PICKED})
-            self._fill_settings()
+    def _vary(self, name: str) -> None:
+        """Add a setting to the columns, or give it the playground's value in all of them."""
+        if name == "model":
+            self.models.look()
+        if name not in self._shown_names:
+            self._added.add(name)
+            self._arranged()
+            return
+        self._added.discard(name)
+        basis = self._basis.variant
+        for place, variant in enumerate(self.comparison.variants):
+            others = {key: value for key, value in variant.items() if key != name}
+            self._change(place, others | ({name: basis[name]} if name in PICKED else {}))
+        self._arranged()
 
     def _models_found(self) -> None:
         """Complete the columns of the question with the models that were found, unless a column has run."""
-        if self._settings.is_made and self._settings.widget.isVisible():
-            self._fill_settings()
+        if "model" in self._shown_names:
+            self._arranged()
         if self.preset == MODELS and self._is_untouched:
             self.choose_preset(MODELS)
             if len(self._column_models) < MIN_COLUMNS:
@@ -228,9 +226,8 @@ class ColumnsPresenter(ExperimentPresenter):
     def _arranged(self) -> None:
         count = len(self.comparison.columns)
         self._page.show_columns(count)
-        starts = {variant["constrain_from"] for variant in self.comparison.variants}
+        self._page.varied.show_names(self._shown_names)
         for index in range(count):
-            self._page.columns[index].picker.show_start(len(starts) > 1)
             self._show_column(index)
         self._page.show_preset(self.preset)
         self._show_editable()
@@ -254,9 +251,11 @@ class ColumnsPresenter(ExperimentPresenter):
             self._show_turn()
 
     def _show_column(self, index: int) -> None:
+        basis = self._basis
         self._page.columns[index].show_column(
-            self.comparison.columns[index], editable=self._is_free, removable=self._is_removable
-        )
+            self.comparison.columns[index], self._shown_names, basis.request, basis.models,
+            editable=self._is_free, removable=self._is_removable,
+        )  # fmt: skip
 
     def _grew(self, index: int) -> None:
         self._page.columns[index].show_run(self.comparison.columns[index].state)
@@ -335,6 +334,7 @@ class ColumnsPresenter(ExperimentPresenter):
     def _show_editable(self) -> None:
         view, count = self._page, len(self.comparison.columns)
         view.presets.setEnabled(self._is_free)
+        view.varied.setEnabled(self._is_free)
         view.add_button.setEnabled(self._is_free and count < MAX_COLUMNS)
         view.prompt_edit.setReadOnly(not self._is_free)
         for index in range(count):
@@ -351,6 +351,9 @@ class ColumnsPresenter(ExperimentPresenter):
 
     def _show_idle(self) -> None:
         earlier = self._earlier_words()
+        if self.comparison.is_recorded:
+            self._page.show_turn(_RECORDED)
+            return
         words = earlier or self.models.cost_words(self._column_models)
         self._page.show_turn(words or _TURNS, hint=not words, earlier=bool(earlier))
 
@@ -372,24 +375,42 @@ class ColumnsPresenter(ExperimentPresenter):
 
     def _show_facts(self) -> None:
         """Show the settings that are the same in every column."""
-        project, status = self._context.project, self._runs.model
-        request, variants = self._basis.request, self.comparison.variants
-        values = {name: [value_of(each, name, request) for each in variants] for name in CHANGEABLE}
-        same = {name: of[0] for name, of in values.items() if of and all(each == of[0] for each in of)}
-        tools = len(project.tools.registry.allowed)
-        words = [tr("%n tool(s) allowed", "", tools)]
+        status, request, variants = self._runs.model, self._basis.request, self.comparison.variants
+        differ = differing(variants, request)
+        same = {
+            name: value_of(variants[0], name, request)
+            for name in (*PICKED, *CHANGEABLE)
+            if name not in differ
+        }
+        words = []
         if "model" in same:
             model = same["model"]
             name = model_name(model).name
             if status.phase == "ready" and status.name == model and status.info is not None:
                 name = opened_name(status.info).name
-            words.insert(0, name)
+            words.append(name)
+        if same.get("notation") == "native":
+            del same["shape"]
+        if same.get("constrain_from") == "reasoning":
+            del same["constrain_from"]
+        words += [value_words(name, same[name]) for name in PICKED if name in same]
+        tools = {allowed_tools(run) for run in self._recorded} or {
+            len(self._context.project.tools.registry.allowed)
+        }
+        if len(tools) == 1:
+            words.append(tr("%n tool(s) allowed", "", tools.pop()))
         words += [
             value_words(name, same[name]) for name in ("seed", "temperature", "max_tokens") if name in same
         ]
-        if request.repair.attempts:
+        if request.repair.attempts and not self._recorded:
             words.append(tr("%n repair(s) allowed", "", request.repair.attempts))
         self._page.facts.setText(tr("The same in every column: {facts}", facts=" · ".join(words)))
+
+    @property
+    def _recorded(self) -> list[RunRequest]:
+        """The requests of the recorded runs that are shown."""
+        columns = self.comparison.columns if self.comparison.is_recorded else ()
+        return [column.state.started.request for column in columns if column.state.started is not None]
 
 
 class CompareTabs(QWidget):
@@ -444,9 +465,11 @@ class ComparePresenter(Page):
 
     @property
     def header(self) -> frozenset[HeaderPart]:
-        """Columns have separate settings; the A/B and the seeds have fields for temperature and seeds."""
-        if self.tabs.shown is not self.view:
+        """Columns have separate settings, and the seeds those of a column or the playground."""
+        if self.tabs.shown is self.ab_view:
             return frozenset(HeaderPart) - {HeaderPart.RUN}
+        if self.tabs.shown is self.seeds_view:
+            return frozenset({HeaderPart.MODEL})
         return frozenset({HeaderPart.MODEL, HeaderPart.OPTIONS})
 
     def run(self) -> None:
@@ -460,3 +483,6 @@ class ComparePresenter(Page):
     def go_to(self, place: Place) -> None:
         if isinstance(place, PromptsPlace):
             self.tabs.show_view(self.ab_view)
+        elif isinstance(place, RunsPlace):
+            self.tabs.show_view(self.view)
+            self.columns.show_runs(place.runs)

@@ -34,7 +34,7 @@ from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.dialogs import ask_for_file
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_text import MAX_LABEL
-from glyphscope_gui.shared.run_words import model_name
+from glyphscope_gui.shared.run_words import model_name, value_words
 
 Source: TypeAlias = Literal["now", "last", "kept", "project"]
 """The playground's prompt, its last run's, the prompt kept as A by the button, or a project file's."""
@@ -362,7 +362,12 @@ class SeedsPresenter(ExperimentPresenter):
         request, variant = self._context.project.request_without_tools, self._variant
         model = model_name(value_of(variant, "model", request)).name
         prompt = " ".join(value_of(variant, "prompt", request)[:MAX_LABEL].split())
-        self._page.about.setText(tr("{model}, “{prompt}”", model=model, prompt=prompt))
+        settings = " · ".join(
+            value_words(name, variant[name]) for name in ("notation", "constraint", "strategy")
+        )
+        self._page.about.setText(
+            tr("{model} · {settings} · “{prompt}”", model=model, settings=settings, prompt=prompt)
+        )
         self._show_turn()
 
     # -- the runs ----------------------------------------------------------------------------------------------

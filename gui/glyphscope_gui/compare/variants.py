@@ -23,7 +23,7 @@ OWN = "own"
 """The key of a custom setting, outside the presets."""
 
 PICKED = ("notation", "shape", "constraint", "strategy", "constrain_from")
-"""The settings in the pickers of a column, in that order."""
+"""The settings that every column states, in the order of their words."""
 _SAMPLING = tuple(settings_of(Sampling))
 CHANGEABLE = (
     "model", *_SAMPLING, "max_tokens", "stop", "thinking", "reasoning_effort", "template_vars",
@@ -35,19 +35,22 @@ Variant: TypeAlias = Mapping[str, Any]
 """The settings of a column by name: all that are PICKED, and those of the CHANGEABLE that it changes."""
 
 
-def changes_of(variant: Variant) -> dict[str, Any]:
-    """The settings that differ from the playground's besides the picked ones."""
-    return {name: variant[name] for name in CHANGEABLE if name in variant}
-
-
-def change_words(variant: Variant) -> str:
-    """The changes in a line; empty if there are none."""
-    return ", ".join(value_words(name, value) for name, value in changes_of(variant).items())
-
-
 def value_of(variant: Variant, name: str, base: RunRequest) -> Any:
-    """One of the CHANGEABLE settings: the variant's, or else the one in `base`."""
+    """A setting: the variant's, or else the one in `base`."""
     return variant[name] if name in variant else getattr(base.sampling if name in _SAMPLING else base, name)
+
+
+def differing(variants: Sequence[Variant], base: RunRequest) -> list[str]:
+    """The settings that are not the same in every column, in the order of their words."""
+    names = (*PICKED, *CHANGEABLE)
+    values = {name: [value_of(each, name, base) for each in variants] for name in names}
+    return [name for name, of in values.items() if any(value != of[0] for value in of)]
+
+
+def recorded_variant(request: RunRequest) -> Variant:
+    """All settings of a recorded run."""
+    variant = {**variant_of(request), "strategy": request.strategy}
+    return variant | {name: value_of({}, name, request) for name in CHANGEABLE}
 
 
 def column_request(variant: Variant, base: PreparedRequest) -> PreparedRequest:

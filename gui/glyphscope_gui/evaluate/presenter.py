@@ -434,11 +434,18 @@ class EvaluatePresenter(Page):
         page.progress.show_phase(phase)
         page.progress.show_progress(self.evaluations.progress)
         idle = phase is EvalPhase.IDLE
+        if idle:
+            self.context.status.set_activity("")
         page.setup.start.setEnabled(idle and self._priced is not None and self._priced.price is not None)
         page.resume_button.setEnabled(idle)
 
     def _show_progress(self, progress: EvaluationState) -> None:
         self.view.progress.show_progress(progress)
+        if self.evaluations.is_busy:
+            result = self.evaluations.result
+            suites = ", ".join(suite.name for suite in result.manifest.suites) if result is not None else ""
+            words = tr("Evaluating {done:,} of {planned:,}", done=progress.done, planned=progress.planned)
+            self.context.status.set_activity(" · ".join(filter(None, (words, suites))))
         skipped = [
             tr("{name} was skipped: {why}", name=model_name(name).name, why=why)
             for name, why in progress.missing.items()

@@ -15,6 +15,8 @@ from glyphscope.base.inputs import read_file
 from glyphscope.evals.matrix.arms import Arm
 from glyphscope.evals.matrix.needs import rubrics_of
 from glyphscope.evals.matrix.plan import Plan
+from glyphscope.evals.matrix.profiles import profile
+from glyphscope.evals.results.comparing import comparisons_of
 from glyphscope.evals.results.folder import ResultRow
 from glyphscope.evals.scoring.model_judge import MAX_TOKENS as JUDGE_TOKENS
 from glyphscope.evals.statistics import fewest_cases
@@ -22,7 +24,7 @@ from glyphscope.evals.suites.imported import NOT_IMPORTED, is_own
 from glyphscope.evals.suites.own import own_suites
 from glyphscope.evals.suites.reading import STARTER, bundled_suites, load_suite
 from glyphscope.evals.suites.suite import Scenario, Suite
-from glyphscope.events import LoopSettings, RunRequest, settings_of
+from glyphscope.events import LoopSettings, ModelInfo, RunRequest, settings_of
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.named_files import NamedFile, NamedFiles
 
@@ -74,18 +76,25 @@ def suite_choice(source: str, files: NamedFiles) -> SuiteChoice:
     return SuiteChoice(source, suite.name, suite.about, len(suite.scenarios), "", notes, missing)
 
 
+_NO_MODEL = ModelInfo(name="")
 _MAX_TOKENS = settings_of(RunRequest)["max_tokens"].default
 """The default for runs whose suite does not set it."""
 
 
 class Price(NamedTuple):
-    """The cost of a plan. `tokens` is the most that are decoded, without the continuations of aborted runs."""
+    """The cost of a plan. `tokens` is the most that are decoded, without the continuations of aborted runs.
+    `comparisons` of arms are made, of `cases`: the scenarios without controls, each with `distinct` trials that can
+    differ.
+    """
 
     arms: int
     scenarios: int
     trials: int
     samples: int
     tokens: int
+    comparisons: int
+    cases: int
+    distinct: int
 
 
 def price(plan: Plan) -> Price:
@@ -94,7 +103,13 @@ def price(plan: Plan) -> Price:
     tokens = sum(tokens_at_most(arm, suite, scenario) for arm in plan.arms for suite, scenario in scenarios)
     tokens += rubrics_of(plan) * len(plan.arms) * JUDGE_TOKENS
     trials = plan.matrix.trials
-    return Price(len(plan.arms), len(scenarios), trials, plan.cost.samples, tokens * trials)
+    cases = sum(not scenario.control for _, scenario in scenarios)
+    of_project = next((each.suite.sampling for each in plan.suites if each.suite.sampling is not None), None)
+    sampled = {profile(arm.profile).of(_NO_MODEL, 1, of_project).temperature > 0 for arm in plan.arms}
+    return Price(
+        len(plan.arms), len(scenarios), trials, plan.cost.samples, tokens * trials,
+        comparisons_of(plan.arms), cases, trials if any(sampled) else 1,
+    )  # fmt: skip
 
 
 def tokens_at_most(arm: Arm, suite: Suite, scenario: Scenario) -> int:
@@ -154,17 +169,24 @@ def price_words(made: Price, seconds: float | None, jobs: int) -> str:
 
 
 def difference_words(made: Price) -> str:
-    """The smallest difference of two arms that can be significant: that of the fewest scenarios which
-    are all better in the same arm, each in one of its trials. Empty for one arm.
+    """The smallest difference of two arms that can be significant among all comparisons (Holm): that of the fewest
+    scenarios which are all better in the same arm, each in one of its trials. Empty without a comparison.
     """
-    if made.arms < 2:
+    if not made.comparisons:
         return ""
-    fewest = fewest_cases()
-    if made.scenarios < fewest:
-        return tr("Too few scenarios for a significant difference: it needs at least {count}.", count=fewest)
-    share = percent(fewest / (made.scenarios * made.trials), 0)
+    fewest = fewest_cases(0.05 / made.comparisons)
+    among = tr(" among %n comparison(s)", "", made.comparisons) if made.comparisons > 1 else ""
+    if made.cases < fewest:
+        return tr(
+            "Too few scenarios for a significant difference{among}: it needs at least {count}.",
+            count=fewest,
+            among=among,
+        )
+    share = percent(fewest / (made.cases * made.distinct), 0)
     return tr(
-        "Smallest difference that can be significant: {share}, if {count} scenarios differ, all in the same direction.",
+        "Smallest difference that can be significant{among}: {share}, if {count} scenarios differ, all in the same "
+        "direction.",
         share=share,
         count=fewest,
+        among=among,
     )

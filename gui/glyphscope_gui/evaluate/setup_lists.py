@@ -91,7 +91,7 @@ class ScenarioPicker(QWidget):
         self.first.setToolTip(tr("Only the first N scenarios of each suite"))
         self.model = ScenariosModel(self)
         self.list = LongList(self.model, "evalScenarios", tr("Scenarios to run"), self)
-        self.list.setMinimumHeight(3 * (self.fontMetrics().height() + 8))
+        self.list.fit_rows(least=MIN_ROWS)
         label = field_label(tr("First"), self.first, "muted")
         self.list.setItemDelegate(NoteDelegate(self.list))
         row = hbox((self.search, 1), label, self.first, margins=(5, 6, 5, 0), spacing=8)

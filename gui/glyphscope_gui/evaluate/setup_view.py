@@ -199,7 +199,8 @@ class QuestionTile(QPushButton):
     """A question, with what is compared below it; pressed while the set-up answers it."""
 
     def __init__(self, name: str, title: str, about: str, parent: QWidget | None = None) -> None:
-        super().__init__(parent, checkable=True)
+        super().__init__(parent)
+        self.setCheckable(True)
         named(self, name, title, description=about)
         self.setProperty("choice", "words")
         labels = words_label(title, "title", self), words_label(about, parent=self)
@@ -321,7 +322,8 @@ class EvalSetupView(FollowsSize, QWidget):
         tip = tr(
             "The system prompt, the template and the sampling of the open project, for suites that do not exclude it"
         )
-        self.uses_project = QCheckBox(tr("Project’s prompt, template and sampling"), self, checked=True)
+        self.uses_project = QCheckBox(tr("Project’s prompt, template and sampling"), self)
+        self.uses_project.setChecked(True)
         named(self.uses_project, "evalProject", tip=tip, description=tip)
         self._tiles: dict[str, QuestionTile] = {}
         self._asks_models = False

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 from PySide6.QtCore import QModelIndex, QObject, QSignalBlocker, QSize, Signal
-from PySide6.QtWidgets import QScrollArea, QWidget
+from PySide6.QtWidgets import QCheckBox, QScrollArea, QWidget
 
 from glyphscope.base.errors import GlyphscopeError, SuiteError
 from glyphscope.base.visible import visible
@@ -89,6 +89,11 @@ class SuiteEditor(PlainDialog):
                 "The model that decides rubrics: a GGUF file, or “embedded”. An evaluation can name another one."
             )
         )
+        words = tr("Project’s prompt, template and sampling")
+        self.project_box = QCheckBox(words, self)
+        self.project_box.setChecked(suite.project is not False)
+        tip = tr("Evaluate with those of the project; otherwise with the suite’s own")
+        named(self.project_box, "suiteProject", tip=tip, description=tip)
         self.model = _ScenariosModel(self)
         self.model.show_rows(self._scenarios)
         self.list = LongList(self.model, "suiteScenarios", tr("Scenarios"), self)
@@ -126,9 +131,12 @@ class SuiteEditor(PlainDialog):
     def _is_changed(self) -> bool:
         return not self._take() or self._edited() != self._unedited
 
-    def _edited(self) -> tuple[tuple[Scenario, ...], str, str]:
-        """The members with fields: the scenarios, the judge and the name."""
-        return tuple(self._scenarios), self.judge_edit.text().strip(), self.name_edit.text().strip()
+    def _edited(self) -> tuple[tuple[Scenario, ...], str, str, bool | None]:
+        """The members with fields: the scenarios, the judge, the name, and whether a project's prompt is used."""
+        project: bool | None = self.project_box.isChecked()
+        if project and self._suite.project is None:
+            project = None  # as before
+        return tuple(self._scenarios), self.judge_edit.text().strip(), self.name_edit.text().strip(), project
 
     def _choose(self, row: int) -> None:
         """Show another scenario, unless the current one cannot be read."""
@@ -213,8 +221,10 @@ class SuiteEditor(PlainDialog):
         if self._path is None and path.exists():
             show_words(self.problem, tr("A suite with this name exists. Choose another name."))
             return
-        scenarios, judge, _name = self._edited()
-        suite = msgspec.structs.replace(self._suite, name=name, scenarios=scenarios, judge=judge)
+        scenarios, judge, _name, project = self._edited()
+        suite = msgspec.structs.replace(
+            self._suite, name=name, scenarios=scenarios, judge=judge, project=project
+        )
         self._show_saving(True)
         self._background.start(
             "save", lambda: self._keep(path, suite), lambda _: self._saved(path), self._not_saved
@@ -268,7 +278,7 @@ class SuiteEditor(PlainDialog):
         for index, (words, edit) in enumerate(((tr("Name"), self.name_edit), (tr("Judge"), self.judge_edit))):
             names.addWidget(PlainLabel(words, self, "muted"), index, 0)
             names.addWidget(edit, index, 1)
-        left = vbox(names, (self.list, 1), row, spacing=8)
+        left = vbox(names, self.project_box, (self.list, 1), row, spacing=8)
         scrolled = QScrollArea(self, widgetResizable=True)
         scrolled.setFrameShape(QScrollArea.Shape.NoFrame)
         scrolled.setWidget(self.form)
@@ -296,7 +306,7 @@ class SuiteEditing(QObject):
     def make(self) -> None:
         """Edit a new suite with the project's tools."""
         registry = self._context.project.tools.registry.to_document()
-        suite = Suite(glyphscope_suite=VERSION, name="my-suite", about="", registry=registry)
+        suite = Suite(glyphscope_suite=VERSION, name="my-suite", about="", registry=registry, project=True)
         self._show(suite, None)
 
     def edit_current(self) -> None:

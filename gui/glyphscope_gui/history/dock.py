@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from PySide6.QtCore import QModelIndex, QPoint, Qt, QTimer, Signal, SignalInstance
-from PySide6.QtGui import QAction, QKeySequence
+from PySide6.QtGui import QAction, QGuiApplication, QKeySequence
 from PySide6.QtWidgets import QLineEdit, QMenu, QPushButton, QWidget
 
 from glyphscope.base.shorten import shorten
@@ -24,6 +24,8 @@ from glyphscope_gui.shared.segmented import Segmented
 from glyphscope_gui.shared.text_edits import LineEdit
 
 SEARCH_DELAY_MS = 150
+MAX_COMPARED = 4
+"""The columns of the compare page."""
 UNDO_MS = 8000
 """Time during which the deletion of a run can be undone; it is permanent only afterwards."""
 
@@ -36,8 +38,8 @@ class HistoryDock(QWidget):
     """The list of runs, their details, and the undo bar. It reads and writes in the background.
 
     `runOpened`, `saveRequested` and `suiteRequested` carry a run's id, `exportRequested` and `copyRequested` an
-    form's name too, `described` the id of a run whose name, tags, note or score the user edited; `notified` carries a
-    sentence.
+    form's name too, `compareRequested` the ids of several runs, `described` the id of a run whose name, tags, note or
+    score the user edited; `notified` carries a sentence.
     """
 
     runOpened = Signal(object)
@@ -45,6 +47,7 @@ class HistoryDock(QWidget):
     exportRequested = Signal(str, str)
     copyRequested = Signal(str, str)
     suiteRequested = Signal(str)
+    compareRequested = Signal(object)
     described = Signal(str)
     notified = Signal(object)
 
@@ -145,7 +148,9 @@ class HistoryDock(QWidget):
         end_work(self)
 
     def _make_list(self) -> PlainList:
-        description = tr("Enter opens a run, Delete deletes it, P pins it, S saves it, A adds it to a suite.")
+        description = tr(
+            "Enter opens a run, Delete deletes it, P pins it, S saves it, A adds it to a suite, C compares several."
+        )
         words = tr("Runs, newest first")
         view = PlainList(
             self.model, "historyList", words, self, description=description, uniformItemSizes=True
@@ -154,13 +159,15 @@ class HistoryDock(QWidget):
         view.setMouseTracking(True)
         view.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         view.customContextMenuRequested.connect(self._show_menu)
-        view.clicked.connect(self.open_current)
+        view.setSelectionMode(PlainList.SelectionMode.ExtendedSelection)
+        view.clicked.connect(self._clicked)
         self._actions = []
         for text, keys, slot in (
             (tr("Open"), ("Enter", "Return"), self.open_current),
             (tr("Pin or unpin"), ("P",), self.pin_current),
             (tr("Save run…"), ("S",), lambda: self.ask_with_current(self.saveRequested)),
             (tr("Add to a suite…"), ("A",), lambda: self.ask_with_current(self.suiteRequested)),
+            (tr("Compare"), ("C",), self._compare),
             (tr("Delete"), ("Del",), self.delete_current),
         ):
             action = QAction(text, view, shortcutContext=Qt.ShortcutContext.WidgetShortcut)
@@ -168,7 +175,29 @@ class HistoryDock(QWidget):
             action.triggered.connect(slot)
             view.addAction(action)
             self._actions.append(action)
+        self._compare_action = self._actions[-2]
+        few = tr(
+            "Select two to {most} runs to compare them: Ctrl or Shift selects several", most=MAX_COMPARED
+        )
+        self._compare_action.setToolTip(few)
+        self._compare_action.setEnabled(False)
+        view.selectionModel().selectionChanged.connect(
+            lambda *_: self._compare_action.setEnabled(2 <= len(self._selected()) <= MAX_COMPARED)
+        )
         return view
+
+    def _selected(self) -> list[str]:
+        """The ids of the selected runs, in the list's order."""
+        rows = sorted(index.row() for index in self.list.selectionModel().selectedIndexes())
+        return [row.id for row in map(self.model.row, rows) if row is not None]
+
+    def _compare(self) -> None:
+        self.compareRequested.emit(self._selected())
+
+    def _clicked(self) -> None:
+        """Open the run, unless several are being selected."""
+        if QGuiApplication.keyboardModifiers() == Qt.KeyboardModifier.NoModifier:
+            self.open_current()
 
     def _lay_out(self) -> None:
         hbox((self._undo_words, 1), self.undo_button, parent=self._undo_bar)
@@ -225,8 +254,9 @@ class HistoryDock(QWidget):
         index: QModelIndex = self.list.indexAt(place)
         if not index.isValid():
             return
-        self.list.setCurrentIndex(index)
-        menu = QMenu(self)
+        if not self.list.selectionModel().isSelected(index):
+            self.list.setCurrentIndex(index)
+        menu = QMenu(self, toolTipsVisible=True)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         menu.addActions(self._actions)
         share = QAction(tr("E&xport run…"), menu)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TypeAlias
@@ -15,7 +15,7 @@ from glyphscope.evals.suites.from_runs import scenario_of_run
 from glyphscope.evals.suites.own import add_scenario, own_suites, suite_path
 from glyphscope.evals.suites.suite import Scenario
 from glyphscope.events import AnyEvent, CallReady
-from glyphscope_gui.context import AppContext
+from glyphscope_gui.context import AppContext, RunsPlace
 from glyphscope_gui.history.dock import HistoryDock
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.labels import named, push_button, show_words, words_label
@@ -83,10 +83,24 @@ class HistoryPresenter(QObject):
         self._background = Background(self)
         dock.runOpened.connect(lambda run: context.recorder.open(run, context.runs.show_record))
         dock.suiteRequested.connect(self._ask_for_suite)
+        dock.compareRequested.connect(self._compare)
         dock.notified.connect(context.status.show_result)
         context.recorder.runSaved.connect(dock.refresh)
         context.recorder.described.connect(dock.refresh)
         dock.described.connect(context.recorder.described)
+
+    def _compare(self, ids: Sequence[str]) -> None:
+        """Open these runs, one after the other, and show them side by side."""
+        runs: list[tuple[AnyEvent, ...]] = []
+
+        def opened(events: tuple[AnyEvent, ...]) -> None:
+            runs.append(events)
+            if len(runs) < len(ids):
+                self._context.recorder.open(ids[len(runs)], opened)
+            else:
+                self._context.navigator.show(PageId.COMPARE, RunsPlace(tuple(runs)))
+
+        self._context.recorder.open(ids[0], opened)
 
     def _ask_for_suite(self, run: str) -> None:
         read = partial(self._context.recorder.open, run)

@@ -87,7 +87,7 @@ class StagePresenter(QObject):
             view.approval.ask(asked.about, tool, closed=closed)
             first = view.approval
         view.show_asking(True)
-        self._context.status.set_activity(tr("Waiting for you"))
+        self._context.status.set_activity(tr("Waiting for you"), of_run=True)
         if self._context.navigator.current is not PageId.PLAYGROUND:  # never switch pages automatically
             self._context.status.set_note(tr("The run is waiting for you on the playground (Ctrl+1)"))
         if not isinstance(QApplication.focusWidget(), QLineEdit | QPlainTextEdit):

@@ -71,8 +71,9 @@ class StatusLine(QFrame):
         self._state, self._words = state, words
         self._show()
 
-    def set_activity(self, words: str) -> None:
+    def set_activity(self, words: str, *, of_run: bool = False) -> None:
         self._activity = words
+        self.figures.setVisible(of_run or not words)  # those of the shown run
         self._show()
 
     def _show(self) -> None:

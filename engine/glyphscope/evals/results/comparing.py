@@ -88,6 +88,11 @@ def what_differs(first: Arm, second: Arm) -> str:
     return names[0] if len(names) == 1 else SEVERAL
 
 
+def comparisons_of(arms: Sequence[Arm]) -> int:
+    """The number of pairs that `compare_arms` compares, if each of the arms has samples."""
+    return sum(len(arms) == 2 or what_differs(*pair) != SEVERAL for pair in combinations(arms, 2))
+
+
 def compare_arms(arms: Sequence[Arm], parts: Mapping[str, CellPart]) -> tuple[ArmComparison, ...]:
     """All pairs of arms that differ in one setting, by each measure for which they have pairs; two arms always."""
     found: list[ArmComparison] = []
