@@ -161,9 +161,7 @@ def test_system_prompts_and_chat_templates_are_axes_whose_values_may_be_files(
     assert {request.system_prompt for request in made} == {"Mine.", "", "Be kind.", "{% raw"}
     assert {request.chat_template for request in made} == {"", "own"}
     page = (result(tmp_path) / "report.html").read_text()
-    assert (
-        "the suite’s system prompt · the suite’s chat template" in page and "system prompt “Be kind.”" in page
-    )
+    assert "usual system prompt · usual chat template" in page and "system prompt “Be kind.”" in page
 
 
 def result(folder: Path) -> Path:

@@ -218,7 +218,7 @@ class CompareColumn(FollowsSize, QFrame):
             (self.detail, 1), (self.call, 1), (self.open_button, 0, Qt.AlignmentFlag.AlignBottom), spacing=8
         )
         foot = vbox(result, self._figure_box(), margins=(PAD, 0), spacing=4)
-        vbox(top, line, self.tabs, (self.stack, 1), foot, parent=self, margins=(1, 8), spacing=6)
+        vbox(top, line, self.tabs, (self.stack, 1), foot, parent=self, margins=(1, 8), spacing=4)
 
     def _figure_box(self) -> QWidget:
         box = QWidget(self)

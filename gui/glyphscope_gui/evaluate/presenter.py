@@ -42,7 +42,13 @@ from glyphscope_gui.evaluate.reading import (
 )
 from glyphscope_gui.evaluate.result import EvalResult
 from glyphscope_gui.evaluate.result_presenter import EvalResultPresenter, EvalResultsModel, ResultComparing
-from glyphscope_gui.evaluate.setup import SuiteChoice, price_words, seconds_a_sample, suite_choices
+from glyphscope_gui.evaluate.setup import (
+    SuiteChoice,
+    nothing_ticked,
+    price_words,
+    seconds_a_sample,
+    suite_choices,
+)
 from glyphscope_gui.evaluate.setup_lists import Tickable
 from glyphscope_gui.evaluate.suite_editor import SuiteEditing
 from glyphscope_gui.evaluate.words import arm_labels, sample_words
@@ -50,7 +56,7 @@ from glyphscope_gui.model_picker.dialog import EndpointDialog
 from glyphscope_gui.runs.run_controller import EndedRun
 from glyphscope_gui.runs.worker.model_keeper import OptionsOf
 from glyphscope_gui.shared.dialogs import ask_for_files, ask_for_folder, ask_where_to_save, open_once
-from glyphscope_gui.shared.language import in_language, tr
+from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.named_files import NamedFile
 from glyphscope_gui.shared.page_ids import PageId
 from glyphscope_gui.shared.run_words import model_name, value_words
@@ -331,7 +337,7 @@ class EvaluatePresenter(Page):
             return
         self._show_project()
         matrix = self.view.setup.matrix()
-        problem = _nothing_ticked(matrix) or self.view.setup.place.problem
+        problem = nothing_ticked(matrix) or self.view.setup.place.problem
         if problem:
             self.view.setup.show_cost("", problem)
             self.view.setup.scenarios.model.show_rows(())
@@ -589,14 +595,3 @@ def _suite_row(choice: SuiteChoice) -> Tickable:
     note = tr("%n scenario(s)", "", choice.scenarios)
     tip = "\n".join((choice.about, *choice.notes))
     return Tickable(choice.source, choice.title, note, tip, choice.problem)
-
-
-def _nothing_ticked(matrix: Matrix) -> str:
-    """Return the message about the first empty axis; "" where every axis has a value."""
-    if not matrix.suites:
-        return tr("Select at least one suite.")
-    if not matrix.models:
-        return tr("Select at least one model.")
-    empty = (field for name, field in OFFERED.items() if not getattr(matrix, values_of(name)))
-    title = next((in_language(field.setting.title) for field in empty), "")
-    return tr("Select at least one value of “{axis}”.", axis=title) if title else ""

@@ -12,9 +12,9 @@ import msgspec
 from glyphscope.base.errors import GlyphscopeError
 from glyphscope.base.figures import estimate, percent
 from glyphscope.base.inputs import read_file
-from glyphscope.evals.matrix.arms import Arm
+from glyphscope.evals.matrix.arms import OFFERED, Arm, values_of
 from glyphscope.evals.matrix.needs import rubrics_of
-from glyphscope.evals.matrix.plan import Plan
+from glyphscope.evals.matrix.plan import Matrix, Plan
 from glyphscope.evals.matrix.profiles import profile
 from glyphscope.evals.results.comparing import comparisons_of
 from glyphscope.evals.results.folder import ResultRow
@@ -25,7 +25,7 @@ from glyphscope.evals.suites.own import own_suites
 from glyphscope.evals.suites.reading import STARTER, bundled_suites, load_suite
 from glyphscope.evals.suites.suite import Scenario, Suite
 from glyphscope.events import LoopSettings, ModelInfo, RunRequest, settings_of
-from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.language import in_language, tr
 from glyphscope_gui.shared.named_files import NamedFile, NamedFiles
 
 
@@ -190,3 +190,14 @@ def difference_words(made: Price) -> str:
         count=fewest,
         among=among,
     )
+
+
+def nothing_ticked(matrix: Matrix) -> str:
+    """Return the message about the first empty axis; "" where every axis has a value."""
+    if not matrix.suites:
+        return tr("Select at least one suite.")
+    if not matrix.models:
+        return tr("Select at least one model.")
+    empty = (field for name, field in OFFERED.items() if not getattr(matrix, values_of(name)))
+    title = next((in_language(field.setting.title) for field in empty), "")
+    return tr("Select at least one value of “{axis}”.", axis=title) if title else ""
