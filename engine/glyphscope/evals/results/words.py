@@ -55,7 +55,16 @@ REASON_WORDS: dict[Reason, str] = {
 """Why a sample is not right."""
 
 
-ARM_TITLES = ("configuration", "n", "ok", "parsed", "valid", "correct tool", "correct arguments", "valid but wrong")
+ARM_TITLES = (
+    "configuration",
+    "n",
+    "ok",
+    "parsed",
+    "valid",
+    "correct tool",
+    "correct arguments",
+    "valid but wrong",
+)
 """The columns of `arm_cells`."""
 
 
