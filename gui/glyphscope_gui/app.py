@@ -51,9 +51,9 @@ def main(arguments: Sequence[str] = ()) -> int:
     if arguments:
         window.files.open_first(Path(arguments[0]))
     else:
-        QTimer.singleShot(0, window.start)
+        QTimer.singleShot(0, window.resume)
     if not arguments and not earlier:
-        QTimer.singleShot(0, window.models.welcome)
+        QTimer.singleShot(0, window.help.welcome)
     collector = Collector(lambda: not window.runs.is_busy, app)
     ticking = _let_python_see_signals(app, window)
     try:

@@ -93,6 +93,9 @@ class Panels(Protocol):
     def reveal_argument(self, tool: str, argument: str | None, *, focus: bool = False) -> None:
         """Select an argument, or a whole tool, in its editor; `focus` moves the keyboard focus there."""
 
+    def import_tools(self, path: Path) -> None:
+        """Read a file of tools, and ask what to do with them."""
+
     def reveal_rendered_prompt(self) -> None:
         """Show the last prompt that was sent."""
 

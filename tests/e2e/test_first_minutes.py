@@ -43,15 +43,16 @@ def act(window, name):
 
 def test_a_new_user_gets_from_the_first_start_to_an_exported_run(qtbot, window, tmp_path):
     window.start()
-    window.models.welcome()
-    welcome = window.findChild(QDialog, "modelDialog")
-    assert welcome.isVisible()
-    welcome.reject()
+    window.help.welcome()
+    assert window.findChild(QDialog, "modelDialog") is None, "no dialog over a window that works"
     tour = window.findChild(QFrame, "tourCard")
-    for _ in range(4):
+    places = set()
+    for _ in range(5):
         assert tour.isVisible() and tour.title.text() and tour.words.text()
+        places.add(tour.next_button.mapTo(window, tour.next_button.rect().bottomRight()).toTuple())
         click(qtbot, window, "tourNext")
     assert not tour.isVisible()
+    assert len(places) == 1, "Next stays under the pointer"
 
     page = window.page(PageId.PLAYGROUND)
     qtbot.waitUntil(lambda: window.runs.model.phase == "ready", timeout=RUN_MS)

@@ -279,9 +279,6 @@ def test_a_download_continues_without_its_view_and_is_saved_when_the_window_clos
     )
     hub.repos[REPO][FILE] = gguf(90_000)
     hub.stall_after = 20_000
-    presenter.welcome()
-    context.actions.run.trigger()
-    assert presenter._dialog is None  # a dialog that opened by itself does not block the run
     picker = presenter._picker
     picker._fill()
     {a.text(): a for a in picker.menu().actions()}["Get a model…"].trigger()
@@ -302,18 +299,6 @@ def test_a_download_continues_without_its_view_and_is_saved_when_the_window_clos
     qtbot.waitUntil(lambda: any(model.path == str(place) for model in picker._found or ()))
     use()
     assert context.project.model == str(place)
-
-
-def test_only_the_first_start_explains_the_models(context, presenter, qtbot, monkeypatch):
-    monkeypatch.setattr("glyphscope_gui.model_picker.presenter.find_models", lambda folders: [])
-    presenter.welcome()
-    dialog = context.window.findChild(ModelDialog)
-    qtbot.waitUntil(lambda: "glyphscope[demo]" in dialog.nothing.text())
-    dialog.reject()
-    qtbot.wait(1)
-    assert context.settings.value.welcomed
-    presenter.welcome()
-    assert context.window.findChild(ModelDialog) is None
 
 
 @pytest.mark.slow

@@ -59,6 +59,7 @@ def dialog_words(qtbot, window):
         (["/a/b.glyphscope"], "project"),
         (["/a/b.gbnf"], "grammar"),
         (["/a/01-date.md"], "lesson"),
+        (["/a/tools.json"], "tools"),
         (["/a/m.txt"], ""),
         (["/a.gguf", "/b.gguf"], ""),
         ([], ""),

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -23,6 +24,7 @@ from glyphscope_benchmarks.baseline_process import with_benchmarks
 from glyphscope_gui.project import FIRST_PROMPT
 from glyphscope_gui.runs import Phase, bundled_run, bundled_runs
 from glyphscope_gui.shared import PageId, PanelId
+from glyphscope_gui.shell.editing import TextSearch
 from glyphscope_gui.shell.idle_model_presenter import on_battery
 from on_screen import Screen
 
@@ -359,3 +361,68 @@ def test_a_custom_grammar_in_use_is_named_by_the_status_line_and_the_constraint(
     grammar.set_use(False)
     assert picker.button("mask").toolTip() == before
     assert "grammar" not in window.status.message.text()
+
+
+@pytest.mark.slow
+def test_the_last_project_opens_again_and_a_lost_one_is_reported_once(make, own_home, tmp_path, qtbot):
+    window = make()
+    path = tmp_path / "agent.glyphscope"
+    window.services.project.prompt.set_state(
+        replace(window.services.project.prompt.state, user="Where is it?")
+    )
+    assert window.services.project.save(path)
+    window.close()
+    window = make()
+    window.resume()
+    qtbot.waitUntil(lambda: window.services.project.path == path)
+    assert window.services.project.prompt.state.user == "Where is it?"
+    window.close()
+    path.unlink()
+    window = make()
+    errors = []
+    window.services.project.failed.connect(errors.append)
+    window.resume()
+    qtbot.waitUntil(lambda: bool(errors))
+    assert str(path) in str(errors[0]) and window.services.project.path is None
+    window.close()
+    window = make()
+    window.resume()
+    assert window.services.settings.value.last_project == ""
+
+
+@pytest.mark.slow
+def test_the_edit_menu_does_what_its_keys_do_in_the_part_with_the_focus(make, qtbot):
+    window = make()
+    edit = window.page(PageId.PLAYGROUND).view.prompt_edit
+    actions = window.actions_
+    edit.setPlainText("one two")
+    edit.setFocus()
+    actions.select_all.trigger()
+    actions.cut.trigger()
+    assert edit.toPlainText() == ""
+    actions.paste.trigger()
+    actions.paste.trigger()
+    assert edit.toPlainText() == "one twoone two"
+    actions.find.trigger()
+    search = window.findChild(TextSearch)
+    QTest.keyClicks(search.field, "TWO")
+    assert edit.textCursor().selectedText() == "two" and edit.textCursor().selectionStart() == 4
+    search.go()
+    search.go()
+    assert edit.textCursor().selectionStart() == 4, "after the last place comes the first"
+    QTest.keyClicks(search.field, "x")
+    assert search.found.text() == "Not found" and not edit.textCursor().selectedText()
+
+
+@pytest.mark.slow
+def test_keys_make_the_text_of_the_whole_window_larger_and_smaller_at_once(make, qtbot):
+    window = make()
+    usual, settings = window.fontMetrics().height(), window.services.settings
+    window.actions_.larger.trigger()
+    assert window.fontMetrics().height() > usual
+    settings.update(font_size=7)
+    for _ in range(2):
+        window.actions_.smaller.trigger()
+        assert settings.value.font_size == 6
+    window.actions_.usual_size.trigger()
+    assert window.fontMetrics().height() == usual and settings.value.font_size == 0

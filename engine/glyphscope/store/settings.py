@@ -62,7 +62,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     `context` is in tokens, for models without `load_options`, which are by model name. `font_size` is in points, 0 for
     the system's; `code_font` is a family, empty for the program's.
-    `welcomed`: the sources of models were explained once. `read_ahead`: the window evaluates a prompt before its run.
+    `last_project` was open when the program ended. `welcomed`: the tour was shown once.
+    `read_ahead`: the window evaluates a prompt before its run.
     `evaluate_on` is the last place of an evaluation's samples, as `--on` names it; empty for this computer.
     `prompt_cache_mb` is the maximum size of the folder of evaluated prompts, 0 to disable it.
     The members from `notation` to `result_bytes` are the defaults of a new project. `history_limit` counts runs.
@@ -70,6 +71,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     recent_models: tuple[str, ...] = ()
     recent_projects: tuple[str, ...] = ()
+    last_project: str = ""
     model: str = ""
     model_folders: tuple[str, ...] = ()
     context: Annotated[int, Meta(ge=512, le=131_072), Setting(

@@ -81,6 +81,12 @@ class HelpPresenter(QObject):
         palette.open()
         return palette
 
+    def welcome(self) -> None:
+        """Show the tour at the very first start."""
+        if not self._context.settings.value.welcomed:
+            self._context.settings.update(welcomed=True)
+            self.show_tour()
+
     def show_tour(self) -> None:
         """Over the playground, about the run that is shown."""
         self._context.navigator.show(PageId.PLAYGROUND)
@@ -136,10 +142,19 @@ class TourCard:
 
 
 def tour_cards(state: RunState, call: CallReady | None) -> list[TourCard]:
-    """The four cards; their examples are those of the shown run, if it has a valid call."""
+    """The cards; their examples are those of the shown run, if it has a valid call."""
     glyph, json = _written(call, "glyph"), _written(call, "json")
     shapes: tuple[Shape, ...] = ("flat", "tool-args")
     return [
+        TourCard(
+            "modelPicker",
+            tr("A model on this computer"),
+            tr(
+                "A small model is included, so that everything can be tried at once. Others are files in the GGUF "
+                "format: the list has those on this computer, and “Get a model…” finds more, or uses an endpoint. "
+                "Nothing is sent anywhere unless you choose an endpoint or a download."
+            ),
+        ),
         TourCard(
             "notationPicker",
             tr("GLYPH, JSON, or the model's own notation"),
@@ -220,7 +235,9 @@ class Tour(QFrame):
         self.back_button = push_button(tr("Back"), self, name="tourBack", clicked=lambda: self._go(-1))
         self.next_button = push_button("", self, name="tourNext", role="primary", clicked=lambda: self._go(1))
         self._lay_out()
-        window.installEventFilter(self)
+        self.words.setAlignment(Qt.AlignmentFlag.AlignTop)
+        for watched in (window, *filter(None, map(self._target, self._cards))):
+            watched.installEventFilter(self)
         self._show()
 
     def set_in_sight(self, in_sight: bool) -> None:
@@ -249,14 +266,14 @@ class Tour(QFrame):
             super().keyPressEvent(event)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if event.type() in (QEvent.Type.Resize, QEvent.Type.LayoutRequest):
+        if event.type() in (QEvent.Type.Resize, QEvent.Type.Move, QEvent.Type.LayoutRequest):
             self._move()
         return super().eventFilter(watched, event)
 
     def _lay_out(self) -> None:
         buttons = hbox(self.count, STRETCH, self.end_button, self.back_button, self.next_button)
         self._column = vbox(
-            self.title, self.words, self.example, buttons, parent=self, margins=PAD, spacing=GAP
+            self.title, (self.words, 1), self.example, buttons, parent=self, margins=PAD, spacing=GAP
         )
 
     def _go(self, by: int) -> None:
@@ -268,11 +285,7 @@ class Tour(QFrame):
 
     def _show(self) -> None:
         card = self._cards[self.place]
-        self.title.setText(card.title)
-        self.words.setText(card.words)
-        self.example.setFont(mono_font())
-        self.example.setText(card.example)
-        self.example.setVisible(bool(card.example.strip()))
+        self._fill(card)
         self.count.setText(tr("{place} of {count}", place=self.place + 1, count=len(self._cards)))
         self.back_button.setEnabled(self.place > 0)
         last = self.place == len(self._cards) - 1
@@ -283,23 +296,42 @@ class Tour(QFrame):
         self.raise_()
         self.next_button.setFocus()
 
+    def _target(self, card: TourCard) -> QWidget | None:
+        return self._window.findChild(QWidget, card.target)
+
+    def _fill(self, card: TourCard) -> None:
+        self.title.setText(card.title)
+        self.words.setText(card.words)
+        self.example.setFont(mono_font())
+        self.example.setText(card.example)
+        self.example.setVisible(bool(card.example.strip()))
+
+    def _fit(self, width: int) -> None:
+        """Take the height of the highest card, so that the buttons stay under the pointer."""
+        heights = []
+        for card in (*self._cards, self._cards[self.place]):
+            self._fill(card)
+            heights.append(self._column.totalHeightForWidth(width))
+        self.setFixedSize(width, max(heights))
+
     def _move(self) -> None:
-        """Below the target, within the window."""
+        """Frame the target; the card stays below the first one, within the window."""
         window = self._window
-        target = window.findChild(QWidget, self._cards[self.place].target)
-        width = min(round(WIDTH * letters(self)), window.width() - 2 * GAP)
-        self.setFixedWidth(width)
-        self.setFixedHeight(self._column.heightForWidth(width))
+        first, target = self._target(self._cards[0]), self._target(self._cards[self.place])
+        self._fit(min(round(WIDTH * letters(self)), window.width() - 2 * GAP))
         if target is None or not target.isVisible() or self.isHidden():
             self._frame.hide()
+        else:
+            place = QRect(target.mapTo(window, QPoint(0, 0)), target.size())
+            self._frame.setGeometry(place.adjusted(-_MARGIN, -_MARGIN, _MARGIN, _MARGIN))
+            self._frame.show()
+            self._frame.raise_()
+        if first is None or not first.isVisible():
             self.move(window.rect().center() - self.rect().center())
             return
-        place = QRect(target.mapTo(window, QPoint(0, 0)), target.size())
-        self._frame.setGeometry(place.adjusted(-_MARGIN, -_MARGIN, _MARGIN, _MARGIN))
-        self._frame.show()
-        self._frame.raise_()
-        left = min(max(place.left(), GAP), window.width() - width - GAP)
-        self.move(left, min(place.bottom() + GAP, window.height() - self.height() - GAP))
+        corner = first.mapTo(window, QPoint(0, first.height() + GAP))
+        left = min(max(corner.x(), GAP), window.width() - self.width() - GAP)
+        self.move(left, min(corner.y(), window.height() - self.height() - GAP))
         self.raise_()
 
 

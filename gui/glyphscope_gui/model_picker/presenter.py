@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from pathlib import Path
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject
 
 from glyphscope.base.errors import StorageError
 from glyphscope.events import LoadOptions
@@ -30,12 +30,7 @@ from glyphscope_gui.shared.run_words import model_name, opened_name
 
 
 class ModelPresenter(QObject):
-    """A download continues while its view is closed; the status line then shows its progress.
-
-    `welcomed`: the user closed the view that opened automatically at the first start.
-    """
-
-    welcomed = Signal()
+    """A download continues while its view is closed; the status line then shows its progress."""
 
     def __init__(self, context: AppContext, picker: ModelPicker) -> None:
         super().__init__(context.window)
@@ -48,7 +43,6 @@ class ModelPresenter(QObject):
         self.downloads.progressed.connect(self._show_progress)
         self.downloads.downloaded.connect(self._offer)
         self.downloads.failed.connect(self._show_error)
-        self._welcoming = False
         self._shown = ""  # the model whose load options are shown
         picker.set_model(context.project.model)
         picker.modelChosen.connect(context.project.choose_model)
@@ -63,17 +57,6 @@ class ModelPresenter(QObject):
         context.actions.unload_model.triggered.connect(context.runs.unload_model)
         context.runs.phaseChanged.connect(self._show_loaded)
         self._show_loaded()
-        for action in (context.actions.run, context.actions.step):
-            action.triggered.connect(self._welcomed)
-
-    def welcome(self) -> None:
-        """Explain the sources of models, once, at the very first start."""
-        settings = self._context.settings
-        first = not (settings.value.welcomed or settings.value.model or settings.value.recent_models)
-        settings.update(welcomed=True)
-        if first:
-            self.show()
-            self._welcoming = True
 
     def show(self) -> ModelDialog:
         """Open the view, or bring it to the front."""
@@ -186,15 +169,7 @@ class ModelPresenter(QObject):
             self._dialog.show_found(*found)
 
     def _closed(self) -> None:
-        welcoming, self._dialog, self._welcoming = self._welcoming, None, False
-        if welcoming:
-            self.welcomed.emit()
-
-    def _welcomed(self) -> None:
-        """Close the dialog when a run begins, if it opened automatically and was not used."""
-        if self._welcoming and not self.is_busy and self.downloads.repository is None:
-            self._welcoming = False
-            self._close_dialog()
+        self._dialog = None
 
     def _ask_for_file(self) -> None:
         project = self._context.project

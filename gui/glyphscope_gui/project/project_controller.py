@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -214,12 +215,29 @@ class ProjectController(QObject):
 
     def open(self, path: Path) -> None:
         """Read a project in the background and show it; the open project stays if that fails."""
+        self.background.start(
+            "open", partial(_read, path), lambda found: self._opened(path, *found), self.failed.emit
+        )
 
-        def work() -> tuple[StoredProject, RegistryState]:
-            stored = load_project(path)
-            return stored, draft_state(stored.registry, stored.project.drafts)
+    def open_last(self, then: Callable[[], None]) -> None:
+        """Open the project that was open when the program ended, unless edits of a crash are to be offered; then, also
+        after a reported failure, call `then`.
+        """
+        last = self._settings.value.last_project
+        if not last or self._journal.leftovers():
+            then()
+            return
+        path = Path(last)
 
-        self.background.start("open", work, lambda found: self._opened(path, *found), self.failed.emit)
+        def failed(error: BaseException) -> None:
+            then()
+            self.failed.emit(error)
+
+        def opened(found: tuple[StoredProject, RegistryState]) -> None:
+            self._opened(path, *found)
+            then()
+
+        self.background.start("open", partial(_read, path), opened, failed)
 
     def save(self, path: Path | None = None, *, overwrite: bool = False) -> bool:
         """Write to `path`, or to the project's file. Returns False after a reported failure, with nothing changed.
@@ -390,6 +408,11 @@ class ProjectController(QObject):
         if not self._journal_failing:
             self.failed.emit(error)
         self._journal_failing = True
+
+
+def _read(path: Path) -> tuple[StoredProject, RegistryState]:
+    stored = load_project(path)
+    return stored, draft_state(stored.registry, stored.project.drafts)
 
 
 def with_settings_of(project: Project, request: RunRequest) -> Project:

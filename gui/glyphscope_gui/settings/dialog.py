@@ -16,6 +16,7 @@ from PySide6.QtWidgets import QListWidget, QWidget
 
 from glyphscope.base.errors import GlyphscopeError
 from glyphscope.base.figures import byte_size
+from glyphscope.events.setting import settings_of
 from glyphscope.models.prompt_cache import StoredFile, clear_cache, stored_files
 from glyphscope.models.remote import is_address, read_address
 from glyphscope.store import History, Places, Settings
@@ -39,10 +40,13 @@ from glyphscope_gui.shared.layouts import STRETCH, FollowsSize, ScrollArea, hbox
 from glyphscope_gui.shared.plain_dialog import PlainDialog, Standard
 from glyphscope_gui.shared.tab_order import focus_next
 from glyphscope_gui.shared.text_edits import LineEdit
+from glyphscope_gui.theme.fonts import window_points
 from glyphscope_gui.theme.sizes import GAP, is_crowded, letters
 
 SIZE = QSize(780, 560)
 """The size at the usual text size; larger with larger text, up to the size of the screen."""
+LEAST_POINTS = 6
+"""The least text size by key, at which the key for a larger one can still be read."""
 
 
 class SettingsDialog(FollowsSize, PlainDialog):
@@ -167,6 +171,12 @@ class SettingsPresenter(QObject):
         self._reopen = QTimer(self, singleShot=True, interval=REOPEN_MS)
         self._reopen.timeout.connect(self._open_again)
         context.actions.settings.triggered.connect(self.show)
+        for action, by in (
+            (context.actions.larger, 1),
+            (context.actions.smaller, -1),
+            (context.actions.usual_size, 0),
+        ):
+            action.triggered.connect(lambda _checked=False, by=by: self._change_text_size(by))
         self._store.failed.connect(context.show_error)
         self._store.changed.connect(self._changed)
 
@@ -177,6 +187,12 @@ class SettingsPresenter(QObject):
         )
         dialog.historyCleared.connect(self.historyCleared)
         dialog.open()
+
+    def _change_text_size(self, by: int) -> None:
+        """Make the text of the whole window larger by some points; 0 for the system's size."""
+        most = int(settings_of(Settings)["font_size"].setting.most)
+        points = round(window_points()) + by
+        self._store.update(font_size=min(max(points, LEAST_POINTS), most) if by else 0)
 
     def contacts(self) -> list[Contact]:
         """The recipients of data: the models in use and recently used, and the servers."""

@@ -77,6 +77,16 @@ class Actions:
             tr("E&xport run…"),
             tip=tr("Save the run as a page, a bundle or a test, or in another form"),
         )
+        self.cut = self._shown_key("cut", tr("Cu&t"), QKeySequence.StandardKey.Cut)
+        self.copy = self._shown_key("copy", tr("&Copy"), QKeySequence.StandardKey.Copy)
+        self.paste = self._shown_key("paste", tr("&Paste"), QKeySequence.StandardKey.Paste)
+        self.select_all = self._shown_key("select_all", tr("Select &all"), QKeySequence.StandardKey.SelectAll)
+        self.find = self._action(
+            "find", tr("&Find…"), "Ctrl+F", tip=tr("Find a text in the part with the focus")
+        )
+        self.larger = self._action("larger", tr("&Larger text"), "Ctrl++", "Ctrl+=")
+        self.smaller = self._action("smaller", tr("S&maller text"), "Ctrl+-")
+        self.usual_size = self._action("usual_size", tr("&Usual text size"), "Ctrl+0")
         self.settings = self._action("settings", tr("Se&ttings…"), "Ctrl+,")
         self.quit = self._action("quit", tr("&Quit"), "Ctrl+Q")
         self.guide = self._action("guide", tr("User &guide"), "F1")
@@ -99,6 +109,12 @@ class Actions:
         tip = tip or words.replace("&", "").rstrip("…")
         action.setToolTip(f"{tip} ({action.shortcut().toString()})" if keys else tip)
         self._owner.addAction(action)
+        return action
+
+    def _shown_key(self, name: str, words: str, key: QKeySequence.StandardKey) -> QAction:
+        """An action whose key is shown in the menu; the part of the window with the focus handles it itself."""
+        action = self._action(name, words, QKeySequence(key).toString())
+        action.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
         return action
 
 

@@ -31,6 +31,7 @@ from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import FollowsSize, holder, vbox
 from glyphscope_gui.shared.page_ids import MenuId, PageId
 from glyphscope_gui.shared.tab_order import focus_next
+from glyphscope_gui.shell.editing import Editing
 from glyphscope_gui.shell.idle_model_presenter import IdleModelPresenter
 from glyphscope_gui.shell.menus import fill_menus
 from glyphscope_gui.shell.navigation import Navigation, Presentation
@@ -114,6 +115,10 @@ class MainWindow(FollowsSize, QMainWindow):
         self.presenter.start()
         self.dialogs.offer_leftovers()
 
+    def resume(self) -> None:
+        """Open the last project again, then `start`."""
+        self.services.project.open_last(self.start)
+
     def shut_down(self) -> None:
         """Stop timers, runs and threads, close the model's process, and write pending changes."""
         if self._shut:
@@ -122,7 +127,9 @@ class MainWindow(FollowsSize, QMainWindow):
         for page in reversed(self.pages.values()):
             page.close()
         self.services.settings.update(
-            geometry=_text(self.saveGeometry()), state=_text(self.navigator.first_state())
+            geometry=_text(self.saveGeometry()),
+            state=_text(self.navigator.first_state()),
+            last_project=str(self.services.project.path or ""),
         )
         self.help.close()
         self.panels.history.shut_down()
@@ -243,16 +250,19 @@ class MainWindow(FollowsSize, QMainWindow):
         for action in (each for actions in of_pages.values() for each in actions):
             if action.shortcutContext() == Qt.ShortcutContext.WindowShortcut:
                 self.addAction(action)
-        fill_menus(
+        tools = self.panels.tools.actions_
+        edit = fill_menus(
             bar,
             self.actions_,
-            (self.panels.tools.actions_.undo, self.panels.tools.actions_.redo),
+            (tools.undo, tools.redo),
             list(self.rail.actions_.values()),
             [*self._side_actions(), *(dock.toggleViewAction() for dock in self.panels.docks.values())],
             self.services.settings,
             self.dialogs.open_path,
             of_pages,
+            (tools.import_file, tools.paste, tools.bundled),
         )
+        Editing(self.actions_, edit, self)
         vbox(bar, self.header, parent=top, spacing=0)
         self.setMenuWidget(top)
 
@@ -287,7 +297,6 @@ class MainWindow(FollowsSize, QMainWindow):
         self.prompts = PromptPresenter(context, panels.prompt)
         self.idle_model.ended.connect(lambda read: self.prompts.watch.note(read.prompt))
         self.help = HelpPresenter(context, self._bar)
-        self.models.welcomed.connect(self.help.show_tour)
         panels.tools.unenforcedRequested.connect(self.header.lackingRequested)
         self.history = HistoryPresenter(context, panels.history)
         self.settings.historyCleared.connect(panels.history.refresh)

@@ -24,12 +24,17 @@ def fill_menus(
     settings: SettingsStore,
     open_project: Callable[[Path], None],
     of_pages: Mapping[MenuId, Sequence[QAction]],
-) -> None:
-    """Fill the menus; `undo` are undo and redo, `of_pages` the actions of pages by menu."""
+    tools: Sequence[QAction],
+) -> QMenu:
+    """Fill the menus; `undo` are undo and redo, `of_pages` the actions of pages by menu, `tools` those that import
+    tools. Returns the Edit menu.
+    """
     file = named(bar.addMenu(tr("&File")), MenuId.FILE)
     file.addActions([actions.new, actions.open])
     file.addMenu(_recent_menu(file, settings, open_project))
     file.addActions([actions.save, actions.save_as])
+    file.addSeparator()
+    file.addActions(list(tools))
     file.addSeparator()
     file.addActions([actions.get_model, actions.open_model, actions.unload_model, *of_pages[MenuId.FILE]])
     file.addActions([actions.open_record, actions.save_record, actions.share])
@@ -37,6 +42,10 @@ def fill_menus(
     file.addActions([actions.settings, actions.quit])
     edit = bar.addMenu(tr("&Edit"))
     edit.addActions(list(undo))
+    edit.addSeparator()
+    edit.addActions([actions.cut, actions.copy, actions.paste, actions.select_all])
+    edit.addSeparator()
+    edit.addAction(actions.find)
     run = named(bar.addMenu(tr("&Run")), MenuId.RUN)
     run.addActions([actions.run, actions.step, actions.stop])
     run.addSeparator()
@@ -52,6 +61,7 @@ def fill_menus(
     view.addSeparator()
     view.addActions(list(panels))
     view.addSeparator()
+    view.addActions([actions.larger, actions.smaller, actions.usual_size])
     _add_themes(view, settings)
     view.addSeparator()
     view.addActions(list(of_pages[MenuId.VIEW]))
@@ -61,6 +71,7 @@ def fill_menus(
     help_menu.addAction(actions.palette)
     help_menu.addSeparator()
     help_menu.addAction(actions.about)
+    return edit
 
 
 def _recent_menu(parent: QMenu, settings: SettingsStore, open_project: Callable[[Path], None]) -> QMenu:

@@ -40,11 +40,12 @@ KINDS = {
     ".gguf": "model",
     ".md": "lesson",
     ".jinja": "template",
+    ".json": "tools",
 }
 
 
 def kind_of(path: Path) -> str:
-    """The kind of a file by its name: project, run, grammar, lesson, template or model; empty for any other."""
+    """The kind of a file by its name: project, run, grammar, lesson, template, tools or model; empty for any other."""
     return KINDS.get(path.suffix.lower(), "")
 
 
@@ -104,6 +105,9 @@ class OpenFiles(QObject):
                 self._context.navigator.show(PageId.TEMPLATE, FilePlace(path))
             case "model":
                 self._context.project.choose_model(str(path))
+            case "tools":
+                self._context.navigator.show(PageId.PLAYGROUND)
+                self._context.panels.import_tools(path)
             case _:
                 self._dialogs.open_path(path)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from PySide6.QtCore import QObject, QSize, Qt, QTimer, Signal
 from PySide6.QtWidgets import QDockWidget, QMainWindow, QWidget
 
@@ -72,6 +74,10 @@ class SidePanels(QObject):
         self.tools.show_argument(tool, argument)
         if focus:
             self.tools.tree.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def import_tools(self, path: Path) -> None:
+        self.reveal(PanelId.TOOLS)
+        self.tools.actions_.read_file(path)
 
     def reveal_rendered_prompt(self) -> None:
         self.reveal(PanelId.PROMPT)
