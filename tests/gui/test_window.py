@@ -69,7 +69,8 @@ def test_a_first_start_can_run_at_once_and_the_theme_changes_in_an_open_window(q
     assert finish(qtbot, window).call is not None
     assert screen.read(STREAM) == GOOD and len(screen.rows("Fields of the answer…")) == 4
     assert "A valid call of search" in screen
-    assert "SIZE OF THIS CALL" in screen
+    screen.press("Sizes")
+    screen.until("Size of this call")
 
     def lightness():
         return window.grab().toImage().pixelColor(5, 300).lightness()

@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QSizePolicy, QWidget
+from PySide6.QtWidgets import QLayout, QSizePolicy, QWidget
 
 from glyphscope_gui.playground.evidence_words import SAVED, STYLES, size_words
 from glyphscope_gui.runs.run_controller import Saving
@@ -23,6 +23,7 @@ from glyphscope_gui.shared.layouts import (
     STRETCH,
     FilledWhenSeen,
     Flow,
+    FollowsSize,
     LateWidget,
     ScrollArea,
     hbox,
@@ -48,18 +49,36 @@ _MEASURES = (
 )
 
 
+_ABOVE, _LEAST = 6, 76
+"""Pixels above and below a tab's content, and of a chart's least height."""
+
+
 def load_charts() -> None:
     """Import the charts, in any thread: their library is the window's slowest to load."""
     import_module("glyphscope_gui.playground.charts")
 
 
-class StepsView(FilledWhenSeen, ScrollArea):
+class _ChartTab(FollowsSize, FilledWhenSeen, ScrollArea):
+    """A chart as high as the tab, and beside it a column that may scroll."""
+
+    def __init__(self, place: QWidget, column: QLayout, parent: QWidget | None) -> None:
+        super().__init__(parent=parent)
+        self._room = holder(vbox(place))
+        replace_content(
+            self,
+            holder(hbox((vbox(self._room, STRETCH), 3), (column, 2), margins=(PAD, _ABOVE), spacing=PAD)),
+        )
+
+    def _fit(self) -> None:
+        self._room.setFixedHeight(max(self.viewport().height() - 2 * _ABOVE, _LEAST))
+
+
+class StepsView(_ChartTab):
     """`tokenChosen` carries the index, in the shown stage, of a token selected in the chart."""
 
     tokenChosen = Signal(object)
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent=parent)
         self._shown = ShownStage()
         self._index: int | None = None
         self.measure = Segmented(_MEASURES, small=True)
@@ -68,7 +87,7 @@ class StepsView(FilledWhenSeen, ScrollArea):
         self._place = LateWidget(self._make)
         sampled, forced = (tr("sampled"), "chart-main"), (tr("forced by grammar"), "chart-forced")
         keys = vbox(self.measure, 4, Key(*sampled), Key(*forced, width=4), STRETCH, spacing=6)
-        replace_content(self, holder(hbox((self._place, 1), keys, margins=(PAD, 6), spacing=PAD)))
+        super().__init__(self._place, keys, parent)
 
     @property
     def chart(self) -> StepChart:
@@ -98,18 +117,17 @@ class StepsView(FilledWhenSeen, ScrollArea):
         return chart
 
 
-class SizesView(FilledWhenSeen, ScrollArea):
+class SizesView(_ChartTab):
     """The sizes of a run's calls, or of its answer, in GLYPH and JSON."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent=parent)
         self._measured: Measured | None = None
         self.title = PlainLabel(role="title")
         self.note = words_label()
         self._place = LateWidget(self._make)
         self._legend = legend(STYLES.values())
-        column = vbox(self.title, self._legend, self.note, STRETCH, spacing=8)
-        replace_content(self, holder(hbox((self._place, 3), (column, 2), margins=(PAD, 6), spacing=PAD)))
+        column = vbox(self.title, self._legend, self.note, STRETCH, spacing=5)
+        super().__init__(self._place, column, parent)
         self.show_sizes(None)
 
     @property
@@ -120,7 +138,7 @@ class SizesView(FilledWhenSeen, ScrollArea):
         """Show the sizes of a run; `reasoned` tokens of reasoning were written with them. None: not measured."""
         self._measured = measured
         self._legend.setVisible(measured is not None)
-        self._place.setVisible(measured is not None)
+        self._room.setVisible(measured is not None)
         if measured is None:
             self.title.hide()
             self.note.setText(tr("Available when a run has finished with a call or a value."))

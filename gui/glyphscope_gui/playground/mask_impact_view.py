@@ -5,7 +5,7 @@ explanation of the selected one, and the places where the text is not in the mod
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QBoxLayout, QWidget
 
 from glyphscope.base.figures import UNKNOWN
 from glyphscope.base.pointer import steps_of
@@ -27,7 +27,7 @@ from glyphscope.registry import ToolRegistry
 from glyphscope_gui.shared.card import section_label
 from glyphscope_gui.shared.labels import link, named, show_words, words_label
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import STRETCH, hbox, vbox
+from glyphscope_gui.shared.layouts import STRETCH, FollowsSize, hbox, vbox
 from glyphscope_gui.shared.plain_table import CELL, WholeTable
 from glyphscope_gui.shared.table_model import TableModel
 from glyphscope_gui.theme.sizes import PAD
@@ -91,6 +91,8 @@ def _token(text: str) -> str:
     return token_text(text.encode("utf-8", "replace")) if text else tr("⟨end⟩")
 
 
+_BESIDE = 54
+"""Characters of width from which the explanation is beside the fields, not below them."""
 _MAX_BOUNDARIES = 4
 """Number of places with other token boundaries that are listed; the token table marks all."""
 
@@ -117,8 +119,10 @@ class MaskImpactTable(WholeTable):
         self.setColumnWidth(FIELD, room if are_hidden else needed)
 
 
-class MaskImpactView(QWidget):
-    """`tokenChosen` carries a token's index; `placeChosen` a tool, and an argument or None for the tool itself, whose
+class MaskImpactView(FollowsSize, QWidget):
+    """The fields, and beside them, where there is room, the explanation of the selected one.
+
+    `tokenChosen` carries a token's index; `placeChosen` a tool, and an argument or None for the tool itself, whose
     description could be changed; `promptChosen` requests the prompt.
     """
 
@@ -142,12 +146,17 @@ class MaskImpactView(QWidget):
         found = vbox(self.words, self.table, STRETCH, spacing=8)
         one = (self.worst, self.detail, (self.place, 0, Qt.AlignmentFlag.AlignLeft))
         about = vbox(*one, self.boundaries_heading, self.boundaries, STRETCH, spacing=8)
-        hbox((found, 1), (about, 1), parent=self, margins=(PAD, 8), spacing=PAD)
+        self._columns = hbox((found, 1), (about, 1), parent=self, margins=(PAD, 8), spacing=PAD)
         self.table.selectionModel().currentRowChanged.connect(lambda now, _before: self._show(now.row()))
         for chosen in (self.table.clicked, self.table.activated):
             chosen.connect(lambda index: self._go(index.row()))
         self.place.clicked.connect(self._go_to_place)
         self.clear()
+
+    def _fit(self) -> None:
+        direction, letter = QBoxLayout.Direction, self.fontMetrics().averageCharWidth()
+        beside = self.width() >= _BESIDE * letter
+        self._columns.setDirection(direction.LeftToRight if beside else direction.TopToBottom)
 
     def clear(self) -> None:
         """Clear the view until the run has finished."""

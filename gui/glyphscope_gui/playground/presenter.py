@@ -177,8 +177,11 @@ class PlaygroundPresenter(Page):
         self.view.notice.show_words(words, button, do)
 
     def complete(self) -> None:
-        """Load the charts' library in the background."""
-        self._background.start("charts", load_charts, lambda _loaded: None, self.context.show_error)
+        """Prepare the panel of tabs, and make its charts after loading their library in the background."""
+        self.view.prepare_details()
+        self._background.start(
+            "charts", load_charts, lambda _loaded: self.view.make_charts(), self.context.show_error
+        )
 
     # -- the run -----------------------------------------------------------------------------------------------
 

@@ -305,12 +305,15 @@ class AlternativesTable(WholeTable):
     def fit_again(self) -> None:
         super().fit_again()
         figures = QFontMetrics(mono_font(-1)).horizontalAdvance("100.0%") + 8
-        self.setColumnWidth(
-            TEXT, QFontMetrics(mono_font(-0.5)).horizontalAdvance(f"{MASKED}·max_results"[:12]) + 8
-        )
         self.setColumnWidth(RAW, figures)
         self.setColumnWidth(FINAL, figures)
         self._fit_heights()
+
+    def _fit(self) -> None:
+        """Divide the room beside the figures between the token and its bar."""
+        usual = QFontMetrics(mono_font(-0.5)).horizontalAdvance(f"{MASKED}·max_results"[:12]) + 8
+        room = self.viewport().width() - self.columnWidth(RAW) - self.columnWidth(FINAL)
+        self.setColumnWidth(TEXT, max(min(usual, room // 2), 24))
 
     def _current_changed(self, current: QModelIndex, _before: QModelIndex) -> None:
         if current.isValid():

@@ -38,8 +38,8 @@ from glyphscope_gui.shared.layouts import FollowsSize, LeavesWheel
 from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.theme import FollowsLooks, theme, ui_font
 
-_LEAST = 0.6
-"""The share of its height that a chart which fills its place has at least."""
+_LEAST = 60
+"""Pixels of the height that a chart which fills its place has at least."""
 
 
 class Chart(FollowsLooks, LeavesWheel, pg.PlotWidget):  # type: ignore[misc]  # pyqtgraph has no types
@@ -92,7 +92,7 @@ class Chart(FollowsLooks, LeavesWheel, pg.PlotWidget):  # type: ignore[misc]  # 
     def _dress_axes(self) -> None:
         self._height = round(self._lines * max(QFontMetrics(ui_font()).height(), 15))
         if self.fills:
-            self.setMinimumHeight(round(_LEAST * self._height))
+            self.setMinimumHeight(_LEAST)
         else:
             self.setFixedHeight(self._height)
         for name in ("left", "bottom"):
@@ -195,6 +195,8 @@ class BarChart(FollowsSize, Chart):
         self._series: Sequence[Series] = ()
         self._upright: bool | None = None
         """Whether the drawn figures are written upright; None if these bars are not drawn."""
+        self._drawn = 0
+        """The height for which they are drawn."""
         super().__init__(name, words, height, parent)
         self.hideAxis("left")
 
@@ -237,18 +239,31 @@ class BarChart(FollowsSize, Chart):
                 self.addItem(label, ignoreBounds=True)
         self.getAxis("bottom").setTicks([list(enumerate(self._groups))])
         self.setXRange(-0.5, len(self._groups) - 0.5, padding=0)
-        self.setYRange(0, top * (1.3 if self._upright else 1.16), padding=0)
+        metrics = QFontMetrics(ui_font(-2))
+        figure = (
+            max(map(metrics.horizontalAdvance, self._figures))
+            if self._upright and self._figures
+            else metrics.height()
+        )
+        self._drawn = self.height()
+        room = max(self._drawn - self.getAxis("bottom").height(), figure + 20)
+        self.setYRange(0, top * max(1.3 if self._upright else 1.16, room / (room - figure - 2)), padding=0)
 
     def _fit(self) -> None:
-        if self._groups and self.isVisible() and self._upright is not (not self._fits()):
+        if not self._groups or not self.isVisible():
+            return
+        if self._upright is not (not self._fits()) or self._drawn != self.height():
             self.draw()
 
     def _fits(self) -> bool:
         """Whether each figure is narrower than its bar's room; otherwise they are written upright."""
-        figures = [f"{v:,}" for s in self._series for v in s.values if v is not None]
-        widest = max(map(QFontMetrics(ui_font(-2)).horizontalAdvance, figures), default=0)
+        widest = max(map(QFontMetrics(ui_font(-2)).horizontalAdvance, self._figures), default=0)
         room: float = _GROUP * self.width() / (len(self._groups) * len(self._series))
         return widest + 2 <= room
+
+    @property
+    def _figures(self) -> list[str]:
+        return [f"{v:,}" for s in self._series for v in s.values if v is not None]
 
     def table(self) -> list[Sequence[Any]]:
         return [
