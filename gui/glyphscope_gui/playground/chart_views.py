@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QLayout, QSizePolicy, QWidget
 
 from glyphscope_gui.playground.evidence_words import SAVED, STYLES, size_words
@@ -29,6 +29,7 @@ from glyphscope_gui.shared.layouts import (
     hbox,
     holder,
     replace_content,
+    turn_if_narrow,
     vbox,
 )
 from glyphscope_gui.shared.segmented import Segmented
@@ -64,13 +65,13 @@ class _ChartTab(FollowsSize, FilledWhenSeen, ScrollArea):
     def __init__(self, place: QWidget, column: QLayout, parent: QWidget | None) -> None:
         super().__init__(parent=parent)
         self._room = holder(vbox(place))
-        replace_content(
-            self,
-            holder(hbox((vbox(self._room, STRETCH), 3), (column, 2), margins=(PAD, _ABOVE), spacing=PAD)),
-        )
+        parts = ((self._room, 3, Qt.AlignmentFlag.AlignTop), (column, 2))
+        self._columns = hbox(*parts, margins=(PAD, _ABOVE), spacing=PAD)
+        replace_content(self, holder(self._columns))
 
     def _fit(self) -> None:
         self._room.setFixedHeight(max(self.viewport().height() - 2 * _ABOVE, _LEAST))
+        turn_if_narrow(self._columns, self)
 
 
 class StepsView(_ChartTab):

@@ -5,7 +5,7 @@ explanation of the selected one, and the places where the text is not in the mod
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from glyphscope.base.figures import UNKNOWN
 from glyphscope.base.pointer import steps_of
@@ -27,7 +27,7 @@ from glyphscope.registry import ToolRegistry
 from glyphscope_gui.shared.card import section_label
 from glyphscope_gui.shared.labels import link, named, show_words, words_label
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import STRETCH, FollowsSize, hbox, vbox
+from glyphscope_gui.shared.layouts import STRETCH, FollowsSize, hbox, turn_if_narrow, vbox
 from glyphscope_gui.shared.plain_table import CELL, WholeTable
 from glyphscope_gui.shared.table_model import TableModel
 from glyphscope_gui.theme.sizes import PAD
@@ -91,8 +91,6 @@ def _token(text: str) -> str:
     return token_text(text.encode("utf-8", "replace")) if text else tr("⟨end⟩")
 
 
-_BESIDE = 54
-"""Characters of width from which the explanation is beside the fields, not below them."""
 _MAX_BOUNDARIES = 4
 """Number of places with other token boundaries that are listed; the token table marks all."""
 
@@ -154,9 +152,7 @@ class MaskImpactView(FollowsSize, QWidget):
         self.clear()
 
     def _fit(self) -> None:
-        direction, letter = QBoxLayout.Direction, self.fontMetrics().averageCharWidth()
-        beside = self.width() >= _BESIDE * letter
-        self._columns.setDirection(direction.LeftToRight if beside else direction.TopToBottom)
+        turn_if_narrow(self._columns, self)
 
     def clear(self) -> None:
         """Clear the view until the run has finished."""

@@ -185,6 +185,17 @@ def replace_content(area: QScrollArea, content: QWidget) -> None:
         ground.setAutoFillBackground(False)
 
 
+BESIDE = 54
+"""Characters of width from which two columns of words have room beside each other."""
+
+
+def turn_if_narrow(row: QBoxLayout, widget: QWidget) -> None:
+    """Put the parts of a row below each other while the widget has too little width for columns."""
+    direction = QBoxLayout.Direction
+    narrow = widget.width() < BESIDE * widget.fontMetrics().averageCharWidth()
+    row.setDirection(direction.TopToBottom if narrow else direction.LeftToRight)
+
+
 class FollowsSize(WidgetMixin):
     """A mixin for a widget that arranges its content in `_fit`, which is called after each change of its size."""
 
