@@ -86,6 +86,15 @@ def test_the_call_of_the_run_is_picked_and_then_as_expected(page, screen, qtbot)
     assert page.view.verdict.title.text().endswith("A valid call of search, as expected")
 
 
+def test_a_value_that_is_copied_from_the_example_is_marked_in_the_fields_and_the_verdict(page, screen, qtbot):
+    page.context.project.prompt.set_user("Find something")
+    with qtbot.waitSignal(page.context.runs.ended):
+        page.run()
+    rows = {row.path: row.constraint for row in page.view.fields_model.rows}
+    assert rows["/query"].startswith("the example’s value") and "example" not in rows["/action"]
+    assert 'query="AI news" is the example’s value' in page.view.verdict.details.text()
+
+
 def test_another_message_to_answer_has_another_expected_answer(page):
     prompt = page.context.project.prompt
     prompt.set_expected(FIVE)

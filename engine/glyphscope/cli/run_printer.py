@@ -19,6 +19,7 @@ from glyphscope.events import AnyEvent, ConstraintReady
 from glyphscope.explain.segments import reasoning_tokens
 from glyphscope.notation.write import write_call
 from glyphscope.runs import CallState, FieldState, RunState, StageState
+from glyphscope.runs.answer_notes import answer_notes
 from glyphscope.runs.endings import EndStatus, RunEnd, end_of, is_unexpected
 from glyphscope.runs.event_rows import Mark, Note, describe, json_text
 from glyphscope.runs.stage_words import narrowed_words
@@ -248,7 +249,7 @@ def _progress(state: RunState) -> Text:
 def _ending(state: RunState) -> list[RenderableType]:
     """The reason for the end of the run, its outcome, and its cost."""
     parts: list[RenderableType] = []
-    parts += [Text(f"! {visible(note)}", style="yellow") for note in state.notes]
+    parts += [Text(f"! {visible(note)}", style="yellow") for note in (*state.notes, *answer_notes(state))]
     if (failed := state.failed) is not None:
         parts.append(Text(f"✗ {failed.code}: {visible(failed.message, lines=True)}", style="bold red"))
         parts += [Text(f"  {visible(part, lines=True)}") for part in (failed.hint, failed.detail) if part]

@@ -19,6 +19,7 @@ from glyphscope.notation import shape_keys, write_call
 from glyphscope.prompting.signature import argument_types
 from glyphscope.registry import Tool, ToolRegistry
 from glyphscope.registry.keywords import names_with
+from glyphscope.runs.answer_notes import says
 
 PlaceKind: TypeAlias = Literal["description", "example", "format", "tool"]
 
@@ -132,17 +133,9 @@ def _states_constraint(
     ]
     value = re.escape(json.dumps(found[1], ensure_ascii=False))
     in_json = re.search(rf'"{attribution.keyword}"\s*:\s*{value}(?![\d.])', text)
-    return bool(in_json) or any(all(_says(words, value) for value in values) for words in stated)
+    return bool(in_json) or any(all(says(words, value) for value in values) for words in stated)
 
 
 def _contains(words: str, text: str) -> bool:
     """Whether the words are in the text, without a digit right after them."""
     return re.search(rf"{re.escape(words)}(?!\d)", text) is not None
-
-
-def _says(words: str, value: Any) -> bool:
-    """Whether the value is in the words, and not as a part of another word or number."""
-    said = re.escape(value if isinstance(value, str) and value else json.dumps(value, ensure_ascii=False))
-    if isinstance(value, str | bool) or value is None:
-        return re.search(rf"(?<![\w-]){said}(?![\w-])", words) is not None
-    return re.search(rf"(?<!\d)(?<!\d\.){said}(?!\d|\.\d)", words) is not None

@@ -16,6 +16,7 @@ from glyphscope.base.shorten import capitalised
 from glyphscope.base.visible import visible
 from glyphscope.events import Aborted, ExpectedAnswer, LimitReached, QuestionAsked, RepairTried, RunStarted
 from glyphscope.runs import RunState
+from glyphscope.runs.answer_notes import answer_notes
 from glyphscope.runs.endings import end_of
 from glyphscope_gui.runs.run_controller import Saving
 from glyphscope_gui.runs.stage_choice import ShownRun
@@ -216,7 +217,7 @@ class VerdictLine(FollowsSize, QFrame):
         self._run = RunState()
         self._started: RunStarted | None = None
         self._aborted: Aborted | None = None
-        self._end = self._help = self._difference = self._saving = ""
+        self._end = self._help = self._difference = self._saving = self._notes = ""
         self._is_over = False
         self._links = (self.follow_link, self.expected_link, *actions)
         self._first = hbox((self.title, 1), self.figures, self.button, *self._links, spacing=10)
@@ -269,6 +270,7 @@ class VerdictLine(FollowsSize, QFrame):
         status, sign = end.status, END_VERDICTS[end.status].sign
         words = capitalised(end.words)
         self._end = ""
+        self._notes = " ".join(answer_notes(run, tr)) if shown.over else ""
         if aborted is not None and end.outcome.startswith("aborted"):
             words = tr(
                 "Stopped at character {char}: {message}",
@@ -333,7 +335,9 @@ class VerdictLine(FollowsSize, QFrame):
         self.button.show()
 
     def _show_details(self) -> None:
-        words = " · ".join(part for part in (self._end, self._saving, self._help, self._difference) if part)
+        words = " · ".join(
+            part for part in (self._end, self._notes, self._saving, self._help, self._difference) if part
+        )
         self.details.setText(words)
         self.details.setVisible(bool(words))
 

@@ -18,6 +18,7 @@ from glyphscope.notation.shapes import shape_keys
 from glyphscope.prompting.signature import argument_types
 from glyphscope.registry import ToolRegistry
 from glyphscope.runs import FieldState
+from glyphscope.runs.answer_notes import copied_values
 from glyphscope.runs.state import StageState
 from glyphscope_gui.runs.stage_choice import ShownStage
 from glyphscope_gui.shared.cells import PillDelegate
@@ -92,6 +93,8 @@ class FieldTableModel(TableModel[FieldRow]):
         """The path of the object that contains the arguments; empty if they are beside the name."""
         self._call = 0
         """The index of the newest call."""
+        self._has_copied = False
+        """Whether copied values are marked."""
 
     def show_stage(self, shown: ShownStage) -> None:
         """Show what is new in the stage, or all of another one."""
@@ -115,6 +118,7 @@ class FieldTableModel(TableModel[FieldRow]):
             self._update(state, [key for key in touched if key[0] == call and self._is_there(state, key)])
         if not shown.is_growing:
             self._add_missing(state)
+            self._add_copied(shown)
 
     def _begin(self, shown: ShownStage) -> None:
         """Begin an empty table for this stage."""
@@ -129,6 +133,7 @@ class FieldTableModel(TableModel[FieldRow]):
         self._args_path = f"/{args_key}" if args_key else ""
         self._rows, self._places, self._constraints, self._decided, self._tools = [], {}, {}, {}, {}
         self._call = self._touched = self._judged = 0
+        self._has_copied = False
         self._begin_call(0)
         if stage.kind == "arguments":  # for the last tool that was named before it
             before = takewhile(lambda other: other is not stage, run.stages)
@@ -156,6 +161,18 @@ class FieldTableModel(TableModel[FieldRow]):
                 for call, path in missing
             ]
         )
+
+    def _add_copied(self, shown: ShownStage) -> None:
+        """Mark the values that are copied from the prompt's example or from the schema, once the text has ended."""
+        if self._has_copied:
+            return
+        self._has_copied = True
+        for each in copied_values(shown.run, shown.stage):
+            place = self._places.get((each.call, self._args_path + to_pointer((each.name,))))
+            if place is not None:
+                row = self._rows[place]
+                row.constraint = " · ".join(filter(None, (each.words(tr), row.constraint)))
+                self._changed(place, place + 1)
 
     # -- the table ---------------------------------------------------------------------------------------------
 

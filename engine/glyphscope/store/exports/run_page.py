@@ -36,6 +36,7 @@ from glyphscope.prompting.costs import KINDS
 from glyphscope.prompting.signature import argument_types
 from glyphscope.registry import ToolRegistry
 from glyphscope.runs import RunState, run_state
+from glyphscope.runs.answer_notes import answer_notes
 from glyphscope.runs.endings import EndStatus, RunEnd, end_of
 from glyphscope.runs.event_rows import describe
 from glyphscope.runs.sampling import limits_in_words, sampling_words
@@ -159,7 +160,7 @@ def run_data(run: RecordedRun, state: RunState, *, reasons: bool = True) -> dict
         "name": one_line(request.prompt)[:1000] or "A run",
         "model": _model_name(run.started.model).name,
         "words": end.words,
-        "hint": end.hint,
+        "hint": " ".join(filter(None, (end.hint, *answer_notes(state)))),
         "status": end.status,
         "sampling": sampling_words(request.sampling),
         "tools": {} if registry is None else _constraints(registry),

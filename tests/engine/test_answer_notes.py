@@ -1,0 +1,93 @@
+"""Notes on a valid answer: values copied from the prompt's example or the schema, and repeated words."""
+
+from __future__ import annotations
+
+import pytest
+
+from glyphscope.events import RunRequest
+from glyphscope.models import ScriptedModel
+from glyphscope.registry import parse_document
+from glyphscope.runs import end_of, run_state
+from glyphscope.runs.answer_notes import answer_notes, copied_values, repetition
+from glyphscope.runs.strategies import run
+from glyphscope.store.exports import RecordedRun
+from glyphscope.store.exports.run_page import run_data
+
+TOOLS = parse_document(
+    [
+        {
+            "name": "ticket_update",
+            "description": "Update a ticket.",
+            "parameters": {
+                "type": "object",
+                "required": ["id"],
+                "properties": {
+                    "id": {"type": "integer", "minimum": 1},
+                    "priority": {"type": "string", "default": "low"},
+                    "status": {"const": "open"},
+                },
+            },
+        }
+    ]
+)
+
+
+def state_of(prompt, answer, **changes):
+    request = RunRequest(prompt=prompt, registry=TOOLS.to_document(), constraint="off", **changes)
+    events = list(run(request, ScriptedModel(answer)))
+    return events, run_state(events)
+
+
+def test_a_value_of_the_example_that_is_not_in_the_request_is_noted():
+    answer = '{action="ticket_update" id=1 priority="low" status="open"}'
+    events, state = state_of("Close ticket 4711", answer)
+    assert [(each.name, each.source) for each in copied_values(state, state.present)] == [
+        ("id", "example"),
+        ("priority", "default"),
+    ]
+    assert answer_notes(state) == (
+        "id=1 is the example’s value, and is not in the request.",
+        'priority="low" is the schema’s default, and is not in the request.',
+    )
+    assert end_of(state).status == "holds", "it is a note, not a violation"
+    assert run_data(RecordedRun(events), state, reasons=False)["hint"].startswith(
+        "id=1 is the example’s value"
+    )
+
+
+@pytest.mark.parametrize(
+    ("prompt", "answer"),
+    [
+        ("Close ticket 4711", '{action="ticket_update" id=4711}'),
+        ("Close ticket 1, with LOW priority", '{action="ticket_update" id=1 priority="low"}'),
+    ],
+)
+def test_a_value_of_the_request_is_not_a_copy(prompt, answer):
+    assert answer_notes(state_of(prompt, answer)[1]) == ()
+
+
+def test_a_prompt_without_the_example_has_nothing_to_copy_it_from():
+    assert (
+        answer_notes(state_of("Close 4711", '{action="ticket_update" id=1}', system="No examples.")[1]) == ()
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("This is a refund of 10 dollars. " * 70, ("This is a refund of 10 dollars.", 70)),
+        ('{action="x" body="' + "again " * 30, ("again", 29)),
+        ("One two three four five six seven eight nine ten eleven twelve thirteen.", None),
+        ("no no no", None),
+        ("", None),
+    ],
+)
+def test_repeated_words_are_found(text, found):
+    again = repetition(text)
+    assert again == found if found is None or "body" not in text else again[0] == "again" and again[1] >= 28
+
+
+def test_a_long_text_is_searched_quickly_and_its_repetition_said():
+    state = state_of("Write", "This is a refund of 10 dollars " * 400, stop_on="never", max_tokens=9000)[1]
+    (note,) = answer_notes(state)
+    assert "a refund of 10 dollars" in note and int(note.split()[-2]) >= 399
