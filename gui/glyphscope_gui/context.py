@@ -164,6 +164,8 @@ class Page(QObject):
     title: ClassVar[str]
     tip: ClassVar[str]
     """The purpose of the page, in a sentence."""
+    in_rail: ClassVar[bool] = True
+    """Whether it has a button in the rail of pages."""
     can_run: ClassVar[bool] = False
     """Whether Run (Ctrl+Enter) does something on this page."""
     widget: QWidget

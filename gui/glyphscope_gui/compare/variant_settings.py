@@ -67,7 +67,7 @@ ROWS: dict[str, FormRow] = {
     "template_vars": FormRow(
         tr("Template variables"),
         lambda: TextSetting(read_pairs_line, pairs_line, tr("NAME=VALUE; NAME=VALUE")),
-        tr("Variables of the chat template; the Template page lists them"),
+        tr("Variables of the chat template; the page Model and chat template lists them"),
     ),
     "answer": FormRow(
         tr("Answer"),

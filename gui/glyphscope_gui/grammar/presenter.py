@@ -411,7 +411,7 @@ class GrammarPresenter(Page):
         self.view.enforcement_hint.setText(self._about_rows(any_rows=bool(found)))
 
     def _about_rows(self, *, any_rows: bool) -> str:
-        """What the table is about, or why it is empty."""
+        """A hint about the table, or the reason why it is empty."""
         last = self.bench.last
         if not self._document.is_generated:
             if last is not None and not last.ok:

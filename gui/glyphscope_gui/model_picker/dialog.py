@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from PySide6.QtCore import QEvent, QObject, QSize, Signal
+from PySide6.QtCore import QEvent, QObject, QSize, Qt, Signal
 from PySide6.QtWidgets import QFormLayout, QLineEdit, QProgressBar, QPushButton, QWidget
 
 from glyphscope.base.errors import GlyphscopeError, ModelError
@@ -26,7 +26,7 @@ from glyphscope_gui.model_picker.words import batches_words, facts_words, memory
 from glyphscope_gui.runs.worker.jobs import ModelStatus
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.card import section_label
-from glyphscope_gui.shared.labels import PlainLabel, named, push_button, set_role, words_label
+from glyphscope_gui.shared.labels import PlainLabel, link, named, push_button, set_role, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, FollowsSize, ScrollArea, hbox, vbox
 from glyphscope_gui.shared.plain_dialog import PlainDialog, Role, Standard
@@ -131,7 +131,8 @@ class LoadPanel(QWidget):
     optionsChosen = Signal(object)
     measureRequested = Signal()
 
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(self, parent: QWidget | None = None, *, folded: bool = False) -> None:
+        """`folded`: the options are shown when the user asks for them."""
         super().__init__(parent)
         self.setObjectName("loadPanel")
         self._facts: ModelFacts | None = None
@@ -157,8 +158,19 @@ class LoadPanel(QWidget):
         )
         self.again.setToolTip(tip)
         row = hbox((self.batches, 1), self.again, spacing=8)
-        vbox(self.facts, self.grid, self.memory, row, parent=self, spacing=8)
+        self.options_link = link(
+            tr("Load options…"), tr("How this model is loaded"), self, name="loadOptionsButton"
+        )
+        self.options_link.clicked.connect(lambda: self.collapse(not self.grid.isHidden()))
+        left = Qt.AlignmentFlag.AlignLeft
+        vbox(self.facts, (self.options_link, 0, left), self.grid, self.memory, row, parent=self, spacing=8)
+        self.options_link.setVisible(folded)
+        self.collapse(folded)
         self.hide()
+
+    def collapse(self, folded: bool) -> None:
+        """Hide or show the options."""
+        self.grid.setHidden(folded)
 
     def show_model(self, facts: ModelFacts, options: LoadOptions) -> None:
         """Show a model's facts and load options."""
@@ -242,7 +254,7 @@ class OpenModelLine(QWidget):
 class ModelDialog(FollowsSize, PlainDialog):
     """`chosen` carries the argument of `open_model`. The owner searches, and calls `show_found` with the models.
 
-    `modelSelected` carries the path of the model selected in the list: its facts are then shown in `loading`.
+    `modelSelected` carries the path of the model selected in the list, "" for none: its facts belong into `loading`.
     """
 
     chosen = Signal(str)
@@ -270,7 +282,7 @@ class ModelDialog(FollowsSize, PlainDialog):
             self.table.setFocus
         )  # instead of a load option, which could be edited by accident
         self.table.selectionModel().selectionChanged.connect(self._show_usable)
-        self.loading = LoadPanel(self)
+        self.loading = LoadPanel(self, folded=True)
         self.use_button = push_button(tr("Use model"), self, name="modelUseButton", clicked=self._use_found)
         self.use_button.setAccessibleName(tr("Use the selected model"))
         self.nothing = words_label(tr("Looking for models…"), parent=self)
@@ -309,10 +321,8 @@ class ModelDialog(FollowsSize, PlainDialog):
         self._keep_in_sight()
         self.scroll_area.ensureWidgetVisible(self.title)
 
-    def show_facts(self, facts: ModelFacts, options: LoadOptions, times: BatchTimes | None) -> None:
-        """Show the facts of the selected model, its load options, and the times of batches; the list stays visible."""
-        self.loading.show_model(facts, options)
-        self.loading.show_batches(times)
+    def show_facts(self) -> None:
+        """Bring the facts of the selected model into sight; the list stays visible."""
         self._keep_in_sight()
         self.scroll_area.ensureWidgetVisible(self.loading)
         self.scroll_area.ensureWidgetVisible(self.table)
@@ -389,10 +399,7 @@ class ModelDialog(FollowsSize, PlainDialog):
         self.nothing.setVisible(bool(self.nothing.text()))
         self.use_button.setVisible(self.found.rowCount() > 0)
         self.use_button.setEnabled(model is not None and not model.problem)
-        if self.selected_path:
-            self.modelSelected.emit(self.selected_path)
-        else:
-            self.loading.hide()
+        self.modelSelected.emit(self.selected_path)
 
     def _use_found(self) -> None:
         model = self._chosen_model()

@@ -48,6 +48,7 @@ class ModelPicker(QToolButton):
     fileRequested = Signal()
     endpointRequested = Signal()
     searchRequested = Signal()
+    detailsRequested = Signal()
 
     def __init__(self, settings: SettingsStore, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -100,6 +101,8 @@ class ModelPicker(QToolButton):
         self._menu.clear()
         recent = [model for model in self._settings.value.recent_models if model != self._path][:MAX_RECENT]
         self._add_group(tr("Recent"), [_Entry(model, *model_name(model), tip=model) for model in recent])
+        self._menu.addSeparator()
+        self._menu.addAction(tr("Model and chat template")).triggered.connect(self.detailsRequested)
         self._menu.addSeparator()
         self._menu.addAction(tr("Get a model…")).triggered.connect(self.getRequested)
         self._menu.addAction(tr("Open a GGUF…")).triggered.connect(self.fileRequested)

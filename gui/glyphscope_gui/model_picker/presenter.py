@@ -17,7 +17,7 @@ from glyphscope.models.memory import ModelFacts, read_facts
 from glyphscope.models.opening import model_name_of
 from glyphscope.models.remote import is_address
 from glyphscope_gui.context import AppContext
-from glyphscope_gui.model_picker.dialog import EndpointDialog, ModelDialog
+from glyphscope_gui.model_picker.dialog import EndpointDialog, LoadPanel, ModelDialog
 from glyphscope_gui.model_picker.downloads import Downloading, DownloadPhase, ModelDownloads
 from glyphscope_gui.model_picker.picker import ModelPicker
 from glyphscope_gui.model_picker.words import progress_words
@@ -26,7 +26,63 @@ from glyphscope_gui.runs.worker.jobs import ModelStatus
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.dialogs import ask_for_file, open_once
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.page_ids import PageId
 from glyphscope_gui.shared.run_words import model_name, opened_name
+
+
+class LoadPresenter(QObject):
+    """Shows a model's facts, load options and measured batches in a panel, and stores the options that are chosen.
+
+    `shown`: the facts of a model were read.
+    """
+
+    shown = Signal()
+
+    def __init__(self, context: AppContext, panel: LoadPanel) -> None:
+        super().__init__(panel)
+        self._context, self._panel = context, panel
+        self._path = ""
+        self._background = Background(self)
+        panel.optionsChosen.connect(self._remember)
+        panel.measureRequested.connect(self._forget_batches)
+
+    def show_model(self, path: str) -> None:
+        """Show the model in that file; "" for none."""
+        self._path = path
+        if not path:
+            self._background.drop("facts")
+            self._panel.hide()
+            return
+        options, folder = (
+            self._context.settings.options_of(model_name_of(path)),
+            self._context.services.places.batches,
+        )
+
+        def read() -> tuple[ModelFacts, LoadOptions, BatchTimes | None]:
+            return read_facts(Path(path)), options, BatchFile(folder, Path(path), options).read()
+
+        self._background.start(
+            "facts", read, lambda read: self._show(*read), lambda _error: self._panel.hide()
+        )
+
+    def _show(self, facts: ModelFacts, options: LoadOptions, times: BatchTimes | None) -> None:
+        self._panel.show_model(facts, options)
+        self._panel.show_batches(times)
+        self.shown.emit()
+
+    def _forget_batches(self) -> None:
+        """Delete the measured times of the shown model."""
+        try:
+            BatchFile(self._context.services.places.batches, Path(self._path), self._panel.options).delete()
+        except StorageError as error:
+            self._context.show_error(error)
+        else:
+            self._panel.show_batches(None)
+
+    def _remember(self, options: LoadOptions) -> None:
+        """Store the options; an open model is reloaded soon after the last edit."""
+        settings = self._context.settings
+        settings.replace(settings.value.with_load_options(model_name_of(self._path), options))
 
 
 class ModelPresenter(QObject):
@@ -43,13 +99,15 @@ class ModelPresenter(QObject):
         self.downloads.progressed.connect(self._show_progress)
         self.downloads.downloaded.connect(self._offer)
         self.downloads.failed.connect(self._show_error)
-        self._shown = ""  # the model whose load options are shown
         picker.set_model(context.project.model)
         picker.modelChosen.connect(context.project.choose_model)
         picker.getRequested.connect(self.show)
         picker.fileRequested.connect(self._ask_for_file)
         picker.endpointRequested.connect(self._ask_for_endpoint)
         picker.searchRequested.connect(self._search)
+        picker.detailsRequested.connect(context.actions.model_page.trigger)
+        show = context.navigator.show
+        context.actions.model_page.triggered.connect(lambda _checked=False: show(PageId.TEMPLATE))
         context.project.modelChosen.connect(picker.set_model)
         context.runs.modelStatusChanged.connect(self._show_status)
         context.actions.open_model.triggered.connect(self._ask_for_file)
@@ -72,9 +130,9 @@ class ModelPresenter(QObject):
             requested.connect(self._close_dialog)
             requested.connect(ask)
         dialog.hub.discardRequested.connect(self._discard)
-        dialog.modelSelected.connect(self._read_facts)
-        dialog.loading.optionsChosen.connect(self._remember)
-        dialog.loading.measureRequested.connect(self._forget_batches)
+        loads = LoadPresenter(self._context, dialog.loading)
+        dialog.modelSelected.connect(loads.show_model)
+        loads.shown.connect(dialog.show_facts)
         dialog.open_line.unloadRequested.connect(self._context.actions.unload_model.trigger)
         self._show_loaded()
         dialog.finished.connect(self._closed)
@@ -106,43 +164,6 @@ class ModelPresenter(QObject):
         self._context.actions.unload_model.setEnabled(can_unload)
         if self._dialog is not None:
             self._dialog.open_line.show_status(runs.model, can_unload=can_unload)
-
-    def _read_facts(self, path: str) -> None:
-        options, folder = (
-            self._context.settings.options_of(model_name_of(path)),
-            self._context.services.places.batches,
-        )
-
-        def read() -> tuple[ModelFacts, LoadOptions, BatchTimes | None]:
-            return read_facts(Path(path)), options, BatchFile(folder, Path(path), options).read()
-
-        self._background.start("facts", read, lambda read: self._show_facts(*read), self._no_facts)
-
-    def _show_facts(self, facts: ModelFacts, options: LoadOptions, times: BatchTimes | None) -> None:
-        if self._dialog is not None and self._dialog.selected_path == facts.path:
-            self._shown = model_name_of(facts.path)
-            self._dialog.show_facts(facts, options, times)
-
-    def _forget_batches(self) -> None:
-        """Delete the measured times of the shown model."""
-        assert self._dialog is not None, "its button is in the dialog"
-        path, folder = Path(self._dialog.selected_path), self._context.services.places.batches
-        try:
-            BatchFile(folder, path, self._dialog.loading.options).delete()
-        except StorageError as error:
-            self._context.show_error(error)
-        else:
-            self._dialog.loading.show_batches(None)
-
-    def _no_facts(self, _error: BaseException) -> None:
-        """Show nothing: the list already shows the problem with a file."""
-        if self._dialog is not None:
-            self._dialog.loading.hide()
-
-    def _remember(self, options: LoadOptions) -> None:
-        """Store the options; an open model is reloaded soon after the last edit."""
-        settings = self._context.settings
-        settings.replace(settings.value.with_load_options(self._shown, options))
 
     @property
     def _folders(self) -> tuple[Path, ...]:

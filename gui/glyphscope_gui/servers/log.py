@@ -209,15 +209,15 @@ class ServerLog(Card):
         self._stack = QStackedWidget()
         tip = tr("Levels of the log messages that the server sends, and of those shown")
         self.levels_button = link("", tip, name="logLevelsButton")
-        self.fold_link = link(
-            "", tr("Protocol messages, notifications and stderr of the server"), name="foldLogButton"
+        self.show_link = link(
+            "", tr("Protocol messages, notifications and stderr of the server"), name="showLogButton"
         )
         self._inside = (self.filter_edit, self.levels_button, self.copy_button, self.views, self._stack)
         super().__init__(
-            tr("Log"), self._stack, actions=(*self._inside[:-1], self.fold_link), padded=False, parent=parent
+            tr("Log"), self._stack, actions=(*self._inside[:-1], self.show_link), padded=False, parent=parent
         )
         self.is_folded = False
-        self.fold_link.clicked.connect(lambda: self.set_folded(not self.is_folded))
+        self.show_link.clicked.connect(lambda: self.set_folded(not self.is_folded))
         self.model = ServersLogModel(self)
         self._following = True
         """Whether the end of the log is shown, and stays shown as it grows."""
@@ -268,7 +268,7 @@ class ServerLog(Card):
     def set_folded(self, folded: bool) -> None:
         """Show only the heading, or all of the log."""
         self.is_folded = folded
-        self.fold_link.setText(tr("Show log") if folded else tr("Hide log"))
+        self.show_link.setText(tr("Show log") if folded else tr("Hide log"))
         for part in (*self._inside, self._line):
             part.setVisible(not folded)
         if not folded:

@@ -145,16 +145,16 @@ class ServersPage(FollowsSize, QWidget):
         self.effects = DemoEffects(self)
         self._wide: bool | None = None
         self._lay_out()
-        self.log.folded.connect(self._fold)
+        self.log.folded.connect(self._fit_log)
         self.log.set_folded(True)
         self.setFocusProxy(self.list)
 
     def show_demo(self, demo: bool) -> None:
         """Show the effects of the demo tools at the bottom, or a server's log."""
         self.below.setCurrentWidget(self.effects if demo else self.log)
-        self._fold(self.log.is_folded)
+        self._fit_log(self.log.is_folded)
 
-    def _fold(self, folded: bool) -> None:
+    def _fit_log(self, folded: bool) -> None:
         """Leave the room to the tools while only the heading of the log is shown."""
         low = folded and self.below.currentWidget() is self.log
         self.below.setMaximumHeight(self.log.sizeHint().height() if low else _ANY_HEIGHT)

@@ -55,6 +55,12 @@ class Actions:
             "Ctrl+Shift+M",
             tip=tr("Find models on this computer, search the Hugging Face Hub, or use an endpoint"),
         )
+        self.model_page = self._action(
+            "model_page",
+            tr("Model and c&hat template"),
+            "Ctrl+I",
+            tip=tr("The open model: its facts, load options and chat template"),
+        )
         self.unload_model = self._action(
             "unload_model",
             tr("&Unload model"),

@@ -51,6 +51,9 @@ class PageRail(FollowsLooks, QToolBar):
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.PreventContextMenu)
         self.toggleViewAction().setVisible(False)
         self._group = QActionGroup(self)
+        self._group.setExclusionPolicy(
+            QActionGroup.ExclusionPolicy.ExclusiveOptional
+        )  # other pages have no button
         self.actions_: dict[PageId, QAction] = {}
         self._buttons: dict[PageId, QToolButton] = {}
         inside = QWidget(self)
@@ -68,7 +71,10 @@ class PageRail(FollowsLooks, QToolBar):
 
     def show_page(self, page: PageId) -> None:
         """Mark the shown page, without a signal."""
-        self.actions_[page].setChecked(True)
+        if page in self.actions_:
+            self.actions_[page].setChecked(True)
+        elif (marked := self._group.checkedAction()) is not None:
+            marked.setChecked(False)
 
     def set_slim(self, slim: bool) -> None:
         """Hide the words, for a narrow window; the tips show them."""
@@ -231,7 +237,7 @@ class Navigation(QObject):
         self._places = {page.id: _Scrolled(page.widget) for page in pages}
         for place in self._places.values():
             self.stack.addWidget(place)
-        self.rail = PageRail(pages, self._window)
+        self.rail = PageRail([page for page in pages if page.in_rail], self._window)
         self.rail.chosen.connect(self.show)
         self.rail.show_page(self.current)
         return self.rail

@@ -29,6 +29,7 @@ from glyphscope.runs.strategies.elsewhere import read_elsewhere
 from glyphscope.turns import TurnForm
 from glyphscope.turns.pairs import Pair
 from glyphscope.turns.readers import Departed, Reading, departed, readings
+from glyphscope_gui.model_picker.dialog import LoadPanel
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.fields import choice_box, field_label
@@ -183,6 +184,8 @@ class Details(Card):
         self.views = named(Segmented(DETAILS, small=True), words=tr("Details of the template"))
         super().__init__("", self.stack, actions=(self.views,), padded=False, parent=parent)
         self.setAccessibleName(tr("Details of the template"))
+        for part in (self.heading.title, self.heading.hint):  # the segments name it, and need the width
+            part.hide()
         self.views.chosen.connect(self.show_view)
 
     def show_view(self, name: str) -> None:
@@ -193,6 +196,15 @@ class Details(Card):
 
 WIDE = 1180
 """Width in pixels from which the right column gets a larger share."""
+LOADING, TEMPLATE = "loading", "template"
+_VIEWS = (
+    (
+        LOADING,
+        tr("Facts and loading"),
+        tr("The open model’s facts, its load options and the memory that it needs"),
+    ),
+    (TEMPLATE, tr("Chat template"), tr("The form of a turn, its test cases, variables and errors")),
+)
 
 
 class TemplatePage(FollowsSize, TakesFiles, QWidget):
@@ -204,7 +216,7 @@ class TemplatePage(FollowsSize, TakesFiles, QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        named(self, "templatePage", tr("Template"))
+        named(self, "templatePage", tr("Model"))
         self.setAcceptDrops(True)
         self.source = named(ElidedLabel(self, role="title"), "templateSource")
         self.pill = Pill(self)
@@ -227,6 +239,9 @@ class TemplatePage(FollowsSize, TakesFiles, QWidget):
         self.compare_link = link(tr("Compare…"), tip, self, name="compareTemplateButton")
         tip = tr("Parse an answer strictly and leniently by this form, and by the notations of other models")
         self.readers_button = push_button(tr("Parse an answer…"), self, name="readersButton", tip=tip)
+        self.views = named(Segmented(_VIEWS, parent=self), "modelViews", tr("Facts or chat template"))
+        self.loading = LoadPanel()
+        self.no_facts = words_label(tr("The open model has no file: there are no facts and no load options."))
         self.slots = RowsTable(SLOTS, tr("Parts of the chat template"), "templateSlots")
         self.pair = PairView(self)
         self.markers = RowsTable(MARKERS, tr("Markers as tokens"), "templateMarkers")
@@ -271,23 +286,20 @@ class TemplatePage(FollowsSize, TakesFiles, QWidget):
             self.slotChosen.emit(index.row())
 
     def _lay_out(self) -> None:
-        top = hbox(
-            (self.source, 1),
-            self.pill,
-            self.names,
+        top = hbox(self.views, (self.source, 1), self.readers_button, spacing=GAP)
+        links = (
             self.open_link,
             self.model_link,
             self.use_link,
             self.own_link,
-            self.prove_link,
             self.compare_link,
-            self.readers_button,
-            spacing=GAP,
+            self.prove_link,
         )
+        line = hbox(self.names, *links, STRETCH, self.pill, spacing=GAP)
         self.slots_card = Card(tr("Chat template"), self.slots, padded=False)
         self.slots_card.heading.setMinimumHeight(self.pair.heading.sizeHint().height())
-        line = hbox((self.ends, 0, Qt.AlignmentFlag.AlignTop), margins=(PAD - 5, 6, PAD - 5, 2))
-        tokens = holder(vbox((self.markers, 1), line, spacing=2), self)
+        ends = hbox((self.ends, 0, Qt.AlignmentFlag.AlignTop), margins=(PAD - 5, 6, PAD - 5, 2))
+        tokens = holder(vbox((self.markers, 1), ends, spacing=2), self)
         self.markers_card = Card(tr("Markers in this vocabulary"), tokens, padded=False)
         self.markers_card.heading.setMinimumHeight(self.details.heading.sizeHint().height())
         self.left = splitter(Qt.Orientation.Vertical, (self.slots_card, self.markers_card), (3, 2))
@@ -296,7 +308,18 @@ class TemplatePage(FollowsSize, TakesFiles, QWidget):
         for column_of in (self.left, self.right):
             column_of.setSizes([300, 200])
         self.stack = stack(self.empty, self.parts)
-        vbox(top, (self.stack, 1), parent=self, margins=GAP, spacing=GAP)
+        facts = holder(vbox(self.no_facts, self.loading, STRETCH))
+        loading = Card(tr("Facts and loading"), facts)
+        template = holder(vbox(line, (self.stack, 1), spacing=GAP))
+        self._views = stack(loading, template)
+        vbox(top, (self._views, 1), parent=self, margins=GAP, spacing=GAP)
+        self.views.chosen.connect(self.show_view)
+        self.show_view(TEMPLATE)
+
+    def show_view(self, name: str) -> None:
+        """Show the facts and load options of the open model, or the chat template."""
+        self.views.set_value(name)
+        self._views.setCurrentIndex(self.views.place(name))
 
     def _fit(self) -> None:
         wide = self.width() >= WIDE

@@ -15,6 +15,8 @@ from glyphscope.models.inspection import Inspection, inspect_template, with_proo
 from glyphscope.models.templates import TemplateSource
 from glyphscope.turns.slots import PROMPT_PARTS, Slot
 from glyphscope_gui.context import AppContext, FilePlace, Page, Place
+from glyphscope_gui.model_picker.presenter import LoadPresenter
+from glyphscope_gui.runs.worker.jobs import ModelStatus
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.dialogs import ask_for_file
 from glyphscope_gui.shared.language import tr
@@ -22,7 +24,7 @@ from glyphscope_gui.shared.page_ids import MenuId, PageId
 from glyphscope_gui.shared.run_words import model_name
 from glyphscope_gui.template.choice import TemplateChoice
 from glyphscope_gui.template.lint import TEMPLATE_FILES, LintPresenter, TemplateFile
-from glyphscope_gui.template.page import ReadersDialog, TemplatePage, last_answer
+from glyphscope_gui.template.page import TEMPLATE, ReadersDialog, TemplatePage, last_answer
 from glyphscope_gui.template.tables import Row, TextCell, on_one_line
 
 TURNS, MORE_TURNS = 200, 1000
@@ -141,8 +143,9 @@ class TemplatePresenter(Page):
     """`found` is the shown inspection; None while there is none."""
 
     id = PageId.TEMPLATE
-    title = tr("Template")
-    tip = tr("Inspect the chat template and the form that is derived from it")
+    title = tr("Model")
+    tip = tr("The open model: its facts, load options and chat template")
+    in_rail = False
 
     def __init__(self, context: AppContext) -> None:
         super().__init__(context)
@@ -171,6 +174,7 @@ class TemplatePresenter(Page):
         self.readers_action.setToolTip(
             tr("Paste an answer and see its verdict: in GLYPH, in JSON or in the notation of a model")
         )
+        self.loading = LoadPresenter(context, self.view.loading)
         self._connect()
         self._show_nothing()
 
@@ -185,6 +189,7 @@ class TemplatePresenter(Page):
 
     def open(self, path: Path, vocabulary: Path | None = None) -> None:
         """Inspect the template of that file, whatever model is open; `vocabulary` is a GGUF to use instead."""
+        self.view.show_view(TEMPLATE)
         self._file, self._vocabulary, self._name = path, vocabulary, None
         self.refresh()
 
@@ -236,11 +241,21 @@ class TemplatePresenter(Page):
 
     def _page_shown(self, page: PageId) -> None:
         if page is self.id:
+            self._show_facts()
             self.refresh()
 
-    def _model_changed(self, _status: object) -> None:
+    def _model_changed(self, status: object) -> None:
         if self.context.navigator.current is self.id:
+            if isinstance(status, ModelStatus):
+                self._show_facts()
             self.refresh()
+
+    def _show_facts(self) -> None:
+        """Show the facts of the open model; one without a file has none."""
+        info = self.context.runs.model.info
+        has_file = info is not None and info.kind == "llama.cpp" and bool(info.path)
+        self.view.no_facts.setVisible(not has_file)
+        self.loading.show_model(info.path if info is not None and has_file else "")
 
     def _ask_for_file(self) -> None:
         window, title = self.context.window, tr("Inspect a template")
