@@ -30,7 +30,10 @@ from glyphscope_gui.theme.sizes import GAP, letters
 WIDE = 1180
 LIST_WIDTH, SLIM_LIST_WIDTH = 250, 190
 """Width of the list in pixels, in a page that is `WIDE` and in a narrower one."""
+DESCRIBED = 200
+"""Pixels of a row's width from which it has the description; in a narrower one it is in the tip."""
 _EMPTY = tr("Choose a lesson on the left. All runs are recorded, so no model is needed.")
+_KEYS = tr("→ next   ← back   + − text size   N notes   1 … 9 answer   Esc end")
 _MAX_PROBLEMS = 12
 
 
@@ -46,7 +49,7 @@ class LessonPage(FollowsSize, QWidget):
         self.list = LessonList(self.model, self)
         self.open_button = link(tr("Open…"), tr("Open a lesson from a Markdown file"))
         named(self.open_button, "openLessonButton", tr("Open a lesson"))
-        self.export_button = link(tr("Export…"), tr("Export all lessons as a website"))
+        self.export_button = link(tr("Export…"), tr("Export all lessons, or the open one, as a website"))
         named(self.export_button, "exportLessonsButton", tr("Export the lessons"))
         self.notice = NoticeBanner(self)
         self.reader = LessonReader(self)
@@ -61,6 +64,7 @@ class LessonPage(FollowsSize, QWidget):
         self.again_button = link(tr("Restart"), tr("Reset the progress of this lesson"))
         self.lecture_button = push_button(tr("Lecture"), self, name="lectureButton")
         self.lecture_button.setToolTip(tr("Full screen with large text, one step at a time (F11)"))
+        self.keys = PlainLabel(_KEYS, self, role="hint", alignment=Qt.AlignmentFlag.AlignCenter, margin=4)
         self._lay_out()
         self.reader.pageRequested.connect(self.stepRequested)
         self.before_button.clicked.connect(lambda: self.stepRequested.emit(-1))
@@ -95,16 +99,23 @@ class LessonPage(FollowsSize, QWidget):
         self.show_place(0, 0)
 
     def set_lecture(self, lecture: bool) -> None:
-        """In a lecture, show the lesson without the list and the foot."""
+        """In a lecture, show the lesson and the lecture's keys, without the list and the foot."""
         self.list_card.setVisible(not lecture)
         self.foot.setVisible(not lecture)
+        self.keys.setVisible(lecture)
         margin = 0 if lecture else GAP
         self._layout.setContentsMargins(margin, margin, margin, margin)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """A digit answers the visible question wherever the focus is, such as on a button that turned the page."""
+        """A digit answers the visible question wherever the focus is, such as on a button that turned the page, and the
+        arrows turn the page where nothing else takes them.
+        """
         digit = Qt.Key.Key_1 <= event.key() <= Qt.Key.Key_9
-        if not (digit and self.reader.press(event.key(), event.modifiers())):
+        by = {Qt.Key.Key_Right: 1, Qt.Key.Key_Left: -1}.get(Qt.Key(event.key()), 0)
+        button = self.after_button if by > 0 else self.before_button
+        if by and button.isVisible() and button.isEnabled():
+            self.stepRequested.emit(by)
+        elif not (digit and self.reader.press(event.key(), event.modifiers())):
             super().keyPressEvent(event)
 
     def _fit(self) -> None:
@@ -132,13 +143,13 @@ class LessonPage(FollowsSize, QWidget):
         )
         self.foot = holder(vbox(named(QFrame(), "cardLine"), buttons, spacing=0), self)
         sheet = named(QFrame(self), "card")
-        vbox((self.stack, 1), self.foot, parent=sheet, margins=1, spacing=0)
+        vbox((self.stack, 1), self.keys, self.foot, parent=sheet, margins=1, spacing=0)
         self.notice.cover(self.stack)
         self._layout = hbox(self.list_card, (sheet, 1), parent=self, margins=None, spacing=GAP)
 
 
-FACTS_ROLE, DONE_ROLE = Qt.ItemDataRole.UserRole, Qt.ItemDataRole.UserRole + 1
-"""The words below the title, and whether the lesson is completed."""
+ABOUT_ROLE, FACTS_ROLE, DONE_ROLE = (Qt.ItemDataRole.UserRole + number for number in range(3))
+"""The description and the facts below the title, and whether the lesson is completed."""
 
 
 class LessonRow(NamedTuple):
@@ -160,10 +171,11 @@ class LessonListModel(ListModel[LessonRow]):
         self.refresh([row._replace(progress=progress) if row.place.key == key else row for row in rows])
 
     def words(self, row: LessonRow, column: int) -> str:
-        return visible(row.found.title if isinstance(row.found, Lesson) else row.place.name, spaces=True)
+        title = row.found.title if isinstance(row.found, Lesson) else row.place.name
+        return f"{self.row_of(row.place.key) + 1}  {visible(title, spaces=True)}"
 
     def spoken(self, row: LessonRow, column: int) -> str:
-        return f"{self.words(row, column)}, {_facts(row)}"
+        return ", ".join(filter(None, (self.words(row, column), _about(row), _facts(row))))
 
     def tip(self, row: LessonRow, column: int) -> str:
         return visible(row.found.about if isinstance(row.found, Lesson) else row.found.message, spaces=True)
@@ -171,6 +183,8 @@ class LessonListModel(ListModel[LessonRow]):
     def extra(self, row: LessonRow, column: int, role: int) -> Any:
         if role == FACTS_ROLE:
             return _facts(row)
+        if role == ABOUT_ROLE:
+            return _about(row)
         if role != DONE_ROLE:
             return None
         lesson = row.found if isinstance(row.found, Lesson) else None
@@ -181,34 +195,33 @@ def _facts(row: LessonRow) -> str:
     return lesson_facts(row.found, row.progress) if isinstance(row.found, Lesson) else tr("✕ cannot be read")
 
 
-_MARGIN = 10
+def _about(row: LessonRow) -> str:
+    return visible(row.found.about, spaces=True) if isinstance(row.found, Lesson) else ""
+
+
+_MARGIN, _SPACE = 10, 3
 _WRAP = Qt.TextFlag.TextWordWrap | Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop
 _TALL = 1000
 """Pixels of height with room for any title."""
 
 
 class _Delegate(QStyledItemDelegate):
-    """A title and its facts."""
+    """A title, and below it the description and the facts."""
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
         view = option.widget
         width = view.viewport().width() if isinstance(view, QListView) else 220
-        return QSize(0, sum(box.height() for box in _boxes(index, width)) + 22)
+        return QSize(0, _boxes(index, width)[-1][0].bottom() + 20)
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         colors = theme()
         painter.save()
         paint_row(painter, option, QRectF(option.rect).adjusted(2, 1, -2, -1))
         box = option.rect.adjusted(_MARGIN, 8, -_MARGIN, -8)
-        title, facts = _boxes(index, option.rect.width())
-        painter.setFont(_title_font())
-        painter.setPen(colors.color("text"))
-        painter.drawText(title.translated(box.topLeft()), _WRAP, str(index.data()))
-        painter.setFont(ui_font(-1))
-        painter.setPen(colors.color("holds" if index.data(DONE_ROLE) else "text-muted"))
-        painter.drawText(
-            facts.translated(box.left(), box.top() + title.height() + 3), _WRAP, index.data(FACTS_ROLE)
-        )
+        for place, font, role, words in _boxes(index, option.rect.width()):
+            painter.setFont(font)
+            painter.setPen(colors.color(role))
+            painter.drawText(place.translated(box.topLeft()), _WRAP, words)
         painter.restore()
 
 
@@ -234,10 +247,19 @@ def _title_font() -> QFont:
     return font
 
 
-def _boxes(index: Index, width: int) -> tuple[QRect, QRect]:
-    """The rectangles of title and facts in a row of that width, for both measuring and painting."""
-    width = max(width - 2 * _MARGIN - 4, 40)
-    room = QRect(0, 0, width, _TALL)
-    title = QFontMetrics(_title_font()).boundingRect(room, _WRAP, str(index.data()))
-    facts = QFontMetrics(ui_font(-1)).boundingRect(room, _WRAP, str(index.data(FACTS_ROLE)))
-    return QRect(0, 0, width, title.height()), QRect(0, 0, width, facts.height())
+def _boxes(index: Index, width: int) -> list[tuple[QRect, QFont, str, str]]:
+    """The place of each text in a row of that width, with its font, colour and words, for measuring and painting."""
+    room = QRect(0, 0, max(width - 2 * _MARGIN - 4, 40), _TALL)
+    found: list[tuple[QRect, QFont, str, str]] = []
+    top = 0
+    for data, font, role in (
+        (Qt.ItemDataRole.DisplayRole, _title_font(), "text"),
+        (ABOUT_ROLE, ui_font(-1), "text-muted"),
+        (FACTS_ROLE, ui_font(-1), "holds" if index.data(DONE_ROLE) else "text-muted"),
+    ):
+        words = str(index.data(data))
+        if words and (data != ABOUT_ROLE or room.width() >= DESCRIBED):
+            height = QFontMetrics(font).boundingRect(room, _WRAP, words).height()
+            found.append((QRect(0, top, room.width(), height), font, role, words))
+            top += height + _SPACE
+    return found

@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 import msgspec
 from PySide6.QtCore import QObject, QUrl, Signal
 from PySide6.QtGui import QAction, QDesktopServices, QKeySequence
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QMenu, QWidget
 
 from glyphscope.base.errors import GlyphscopeError
+from glyphscope.base.shorten import shorten
 from glyphscope.base.visible import visible
 from glyphscope.events import RunRequest
 from glyphscope.lessons.checking import check_lesson
@@ -31,8 +32,9 @@ from glyphscope_gui.lessons.question import LessonQuestion
 from glyphscope_gui.lessons.reader import make_part
 from glyphscope_gui.lessons.words import right_words
 from glyphscope_gui.runs.run_controller import BackgroundEvents
+from glyphscope_gui.shared.actions import pop_up
 from glyphscope_gui.shared.background import Background
-from glyphscope_gui.shared.dialogs import ask_for_file, ask_for_folder
+from glyphscope_gui.shared.dialogs import ask_for_file, ask_where_to_save
 from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.page_ids import MenuId, PageId
@@ -205,11 +207,11 @@ class LessonsPresenter(Page):
         view.list.opened.connect(self._choose)
         view.stepRequested.connect(self.turn)
         view.open_button.clicked.connect(self.open_action.trigger)
-        view.export_button.clicked.connect(self.export_action.trigger)
+        view.export_button.clicked.connect(self._choose_export)
         view.again_button.clicked.connect(self._start_over)
         view.lecture_button.clicked.connect(self.lecture_action.trigger)
         self.open_action.triggered.connect(self._ask_for_file)
-        self.export_action.triggered.connect(self._ask_where_to_export)
+        self.export_action.triggered.connect(lambda _checked=False: self._ask_where_to_export())
         self.lecture_action.triggered.connect(self.lecture.toggle)
         self.lecture.changed.connect(self._lecture_changed)
         self.progress.changed.connect(view.model.set_progress)
@@ -259,14 +261,37 @@ class LessonsPresenter(Page):
 
     # -- export ------------------------------------------------------------------------------------------------
 
-    def _ask_where_to_export(self) -> None:
-        ask_for_folder(self.context.window, tr("Export the lessons to an empty folder"), self.export)
+    def _choose_export(self) -> None:
+        """Export all lessons, or only the open one."""
+        if self.opened is None:
+            self._ask_where_to_export()
+            return
+        place = self.opened.place
+        words = tr("“{title}”…", title=shorten(visible(self.opened.lesson.title, spaces=True), 40))
+        button = self.view.export_button
+        pop_up(
+            QMenu(self.view),
+            button.mapToGlobal(button.rect().topLeft()),
+            (words, partial(self._ask_where_to_export, (place,))),
+            (tr("All lessons…"), self._ask_where_to_export),
+        )
 
-    def export(self, folder: Path) -> None:
-        """Write the lessons of the list into the folder, as a website."""
+    def _ask_where_to_export(self, places: Sequence[LessonPlace] = ()) -> None:
+        """Ask for a folder, which may be a new one."""
+        ask_where_to_save(
+            self.context.window,
+            tr("Export into a new or empty folder"),
+            lambda folder: self.export(folder, places),
+            start=places[0].name if places else "lessons",
+            name="exportLessonsDialog",
+        )
+
+    def export(self, folder: Path, places: Sequence[LessonPlace] = ()) -> None:
+        """Write the lessons at these places, or those of the list, into the folder, as a website."""
         self.context.navigator.show(self.id)
-        rows = self.view.model.rows
-        places = [row.place for row in rows] if rows else [place for place, _ in all_lessons()]
+        places = (
+            places or [row.place for row in self.view.model.rows] or [place for place, _ in all_lessons()]
+        )
         self.view.notice.show_words(tr("Exporting the lessons…"))
         self._background.start(
             "export", lambda: _exported(places, folder), self._show_exported, self._show_not_exported

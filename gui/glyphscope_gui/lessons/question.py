@@ -280,10 +280,10 @@ class LessonQuestion(QFrame):
             self.line.reveal(self.sheet.at)
         for row in self.rows:
             row.reveal()
-        self.result.set_words(
-            f"{'✓' if graded.right else '✕'} {graded.words}",
-            "lesson-right" if graded.right else "lesson-wrong",
-        )
+        sign, role = ("✓ ", "lesson-right") if graded.right else ("✕ ", "lesson-wrong")
+        if not self.chosen:  # looking at the answer is no mistake
+            sign, role = "", "muted"
+        self.result.set_words(sign + graded.words, role)
         if self.sheet.why:
             self.why.show_markdown(self.sheet.why)
             self.why.show()
