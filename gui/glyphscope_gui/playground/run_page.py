@@ -47,8 +47,10 @@ MOVED_MS = 400
 """Delay after the last movement of the border before its place is kept."""
 LOW = 660
 """Pixels of height below which the page saves lines."""
-TRANSCRIPT_SHARE, LOW_SHARE = 0.71, 0.74
+TRANSCRIPT_SHARE, LOW_SHARE = 0.72, 0.77
 """The transcript's share of the height that it has with the panel below it, and in a low window."""
+LEAST = 56
+"""The least height of a tab in pixels: the title of a table and a row."""
 PROMPT_LINES, MAX_PROMPT_LINES = 2, 4
 """Lines of the prompt's field before it scrolls: while a run is shown, and before the first."""
 
@@ -355,6 +357,8 @@ class RunPage(FollowsSize, QWidget):
             self._details[name] = widget
             self.tabs.addTab(widget, title)
         self.tabs.addTab(self.branches, tr("Branches"))
+        for place in range(self.tabs.count()):  # the tab that needs most would set the height of all
+            self.tabs.widget(place).setMinimumHeight(LEAST)
         self.tabs.setTabVisible(self.tabs.indexOf(self.branches), False)
         self.tabs.setUsesScrollButtons(False)
         self.tabs.setElideMode(Qt.TextElideMode.ElideRight)
