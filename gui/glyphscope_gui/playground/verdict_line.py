@@ -221,9 +221,9 @@ class VerdictLine(FollowsSize, QFrame):
         self._is_over = False
         self._links = (self.follow_link, self.expected_link, *actions)
         self._first = hbox((self.title, 1), self.figures, self.button, *self._links, spacing=10)
-        self._second = hbox((self.details, 1), self.gauges, spacing=10)
+        self._second = hbox(STRETCH, self.gauges, spacing=10)
         self._below = hbox(STRETCH, spacing=10)
-        items = (self._first, self._second, self._below)
+        items = (self._first, self.details, self._second, self._below)
         vbox(*items, parent=self, margins=(PAD, 5, 8, 5), spacing=2)
         for widget in (self, self.follow_link, self.button, self.details, self.gauges):
             widget.hide()
@@ -270,7 +270,7 @@ class VerdictLine(FollowsSize, QFrame):
         status, sign = end.status, END_VERDICTS[end.status].sign
         words = capitalised(end.words)
         self._end = ""
-        self._notes = " ".join(answer_notes(run, tr)) if shown.over else ""
+        self._notes = " ".join(dict.fromkeys(answer_notes(run, tr))) if shown.over else ""
         if aborted is not None and end.outcome.startswith("aborted"):
             words = tr(
                 "Stopped at character {char}: {message}",
