@@ -484,3 +484,32 @@ def test_the_arguments_of_two_stages_have_their_constraints(qtbot):
     assert name.tool.name == "search"
     assert found["/args/max_results"].startswith("integer 1")
     assert "/args/sources" in found
+
+
+@pytest.mark.parametrize(
+    ("sent", "shown"),
+    [
+        ('{"n": 1}', ["Message to the model"]),
+        ('{"ok": true, "result": {"n": 1}}', ["Message to the model"]),
+        ('{"n": 2}', ["Structured content", "Message to the model"]),
+        ("n is 1", ["Structured content", "Message to the model"]),
+        ("", ["Structured content"]),
+    ],
+)
+def test_structured_content_is_shown_only_where_the_message_to_the_model_does_not_have_it(sent, shown):
+    result = ToolResult(call="c", tool="t", source="demo", ok=True, structured={"n": 1}, sent=sent)
+    headings = [block.text for block in notes_of((result,)) if block.kind == "heading"]
+    assert headings[1:] == shown
+
+
+def test_fields_say_why_there_are_none_once_the_answer_is_complete(open_playground, qtbot):
+    page = open_playground(lambda _name, **_options: ScriptedModel("Hello, I am well."))
+    page.context.project.set_options(constraint="off", tool_choice="auto", stop_on="never")
+    fields = page.view.fields
+    with qtbot.waitSignal(page.context.runs.ended):
+        page.run()
+    assert not page.view.fields_model.rowCount() and "so it has no fields" in fields.accessibleDescription()
+    with qtbot.waitSignal(page.context.runs.ended):
+        page.context.runs.replay(loop_run(), 0)
+    page.stages.choice.choose(0)
+    assert page.view.fields_model.rowCount() and fields.accessibleDescription() == ""

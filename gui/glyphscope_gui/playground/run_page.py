@@ -47,7 +47,7 @@ MOVED_MS = 400
 """Delay after the last movement of the border before its place is kept."""
 LOW = 660
 """Pixels of height below which the page saves lines."""
-TRANSCRIPT_SHARE, LOW_SHARE = 0.72, 0.77
+TRANSCRIPT_SHARE, LOW_SHARE = 0.72, 0.75
 """The transcript's share of the height that it has with the panel below it, and in a low window."""
 LEAST = 56
 """The least height of a tab in pixels: the title of a table and a row."""

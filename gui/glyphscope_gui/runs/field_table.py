@@ -334,7 +334,8 @@ class FieldTable(PlainTable):
             if "impossible" in status:
                 self.scrollTo(self.model().index(status.index("impossible"), FIELD))
         words = tr("The answer has no call or value, so it has no fields; the transcript shows its text.")
-        self.show_nothing("" if complete is None or not complete.tokens else words)
+        is_empty = complete is not None and bool(complete.tokens) and not self._fields.rowCount()
+        self.show_nothing(words if is_empty else "")
         self._complete = complete
 
     def sizeHint(self) -> QSize:
