@@ -83,6 +83,15 @@ def test_a_copy_of_a_bundled_suite_is_the_same_until_it_is_edited(edit):
     assert suite.name == "starter-copy" and suite.scenarios == load_suite("starter").scenarios
 
 
+@pytest.mark.parametrize(("before", "clicks", "after"), [(None, 0, None), (None, 1, False), (False, 1, True)])
+def test_a_suite_says_whether_it_uses_the_prompt_of_a_project(edit, tmp_path, before, clicks, after):
+    suite = Suite(glyphscope_suite=1, name="tea", about="", scenarios=(TEA,), project=before)
+    screen = edit(suite, tmp_path / "tea.json")
+    for _ in range(clicks):
+        screen.press("Project’s prompt, template and sampling")
+    assert screen.saved().project is after
+
+
 def test_a_scenario_is_added_with_checks_of_every_kind(edit):
     editor = edit()
     editor.press("Add")

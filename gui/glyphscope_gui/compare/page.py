@@ -18,6 +18,7 @@ from glyphscope_gui.shared.labels import ElidedLabel, named, push_button, set_ro
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, FollowsSize, hbox, holder, splitter, vbox
 from glyphscope_gui.shared.notice_banner import NoticeBanner
+from glyphscope_gui.shared.plain_table import WholeRows
 from glyphscope_gui.theme.sizes import GAP
 
 LOW = 640
@@ -170,7 +171,7 @@ class ComparePage(FollowsSize, QWidget):
         self.columns_area.setWidget(inside)
 
         words = hbox(self.words, margins=(9, 8, 9, 2))
-        below = holder(vbox(words, (self.fields, 1), spacing=2), self)
+        below = holder(vbox(words, (WholeRows(self.fields), 1), spacing=2), self)
         self.field_card = Card(tr("Fields side by side"), below, padded=False)
         self.splitter = splitter(Qt.Orientation.Vertical, (self.columns_area, self.field_card), (1, 0))
         self.splitter.splitterMoved.connect(self._border_moved)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QAbstractItemModel, Qt, Signal
-from PySide6.QtWidgets import QFrame, QMenu, QProgressBar, QWidget
+from PySide6.QtWidgets import QFrame, QMenu, QProgressBar, QSizePolicy, QWidget
 
 from glyphscope.base.figures import estimate, percent
 from glyphscope.base.visible import visible
@@ -180,6 +180,10 @@ class EvalPage(FollowsSize, QWidget):
         for button in (self.report_button, self.export_button, self.compare_button):
             button.setVisible(name == RESULT)
         shown = self.setup if name == SETUP else self.result if self._has_result else self.nothing
+        policies = QSizePolicy.Policy
+        for part in (self.setup, self.result, self.nothing):  # the page is as small as what it shows allows
+            policy = policies.Preferred if part is shown else policies.Ignored
+            part.setSizePolicy(policy, policy)
         self.stack.setCurrentWidget(shown)
 
     def show_has_result(self, title: str) -> None:
