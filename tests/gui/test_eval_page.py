@@ -439,9 +439,8 @@ def test_the_page_fits_the_smallest_window_and_keeps_the_focus_when_it_starts(in
     assert page.minimumSizeHint().width() <= 972 and (window.width(), window.height()) == (1024, 700)
 
 
-@pytest.mark.parametrize(
-    ("points", "size"), [(15, (1440, 900)), (15, (1024, 700)), (20, (1440, 900)), (20, (1024, 700))]
-)
+@pytest.mark.parametrize("points", [15, 20])
+@pytest.mark.parametrize("size", [(1440, 900), (1024, 700)])
 def test_the_button_is_in_sight_and_no_list_ends_with_a_part_of_a_row_at_any_text_size(
     in_window, qtbot, points, size
 ):
