@@ -123,6 +123,7 @@ class ComparePage(FollowsSize, QWidget):
             "comparePresets",
             tr("Question"),
             tip=tr("Columns set up to answer a question"),
+            least=16,
             choices=(*((preset.key, preset.question, "") for preset in PRESETS), (OWN, _OWN_WORDS, "")),
         )
         self.presets.activated.connect(lambda index: self.presetChosen.emit(self.presets.itemData(index)))
@@ -151,7 +152,7 @@ class ComparePage(FollowsSize, QWidget):
 
     def _lay_out(self) -> None:
         line = hbox(
-            self.presets,
+            (self.presets, 1),
             self.varied,
             self.add_button,
             STRETCH,

@@ -201,7 +201,7 @@ class QuestionTile(QPushButton):
     def __init__(self, name: str, title: str, about: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setCheckable(True)
-        named(self, name, title, description=about)
+        named(self, name, title, description=about, tip=tr("Sets what varies; scenarios and models stay"))
         self.setProperty("choice", "words")
         labels = words_label(title, "title", self), words_label(about, parent=self)
         for label in labels:
