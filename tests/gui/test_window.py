@@ -427,3 +427,28 @@ def test_keys_make_the_text_of_the_whole_window_larger_and_smaller_at_once(make,
         assert settings.value.font_size == 6
     window.actions_.usual_size.trigger()
     assert window.fontMetrics().height() == usual and settings.value.font_size == 0
+
+
+@pytest.mark.slow
+def test_a_lecture_shows_only_the_run_in_large_text_and_its_keys_step_stop_and_end_it(make, qtbot):
+    window = make()
+    page = window.page(PageId.PLAYGROUND)
+    view, usual = page.view, page.view.stream.fontMetrics().height()
+    finish(qtbot, window)
+    page.lecture.action.trigger()
+    assert view.stream.isVisible() and not view.tabs.isVisible() and not window.header.isVisible()
+    assert view.stream.fontMetrics().height() > usual
+    points = page.lecture._points
+    QTest.keyClick(view.stream, Qt.Key.Key_Plus)
+    assert page.lecture._points == points + 2
+    QTest.keyClick(view.stream, Qt.Key.Key_Right)
+    qtbot.waitUntil(lambda: window.runs.phase is Phase.STEPPING)
+    assert not view.tabs.isVisible(), "a new run keeps the lecture"
+    QTest.keyClick(view.stream, Qt.Key.Key_Escape)
+    qtbot.waitUntil(lambda: window.runs.phase is Phase.IDLE)
+    assert page.lecture.is_on
+    QTest.keyClick(view.stream, Qt.Key.Key_Escape)
+    assert not page.lecture.is_on and view.tabs.isVisible() and window.header.isVisible()
+    assert view.stream.fontMetrics().height() == usual
+    window.navigator.show(PageId.GRAMMAR)
+    assert not page.lecture.action.isVisible()

@@ -19,10 +19,8 @@ from glyphscope_gui.lessons.prose import LessonProse
 from glyphscope_gui.shared.labels import LessonLabel, PlainLabel, named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, ScrollArea, hbox, vbox
+from glyphscope_gui.theme.sizes import lecture_points, lecture_size
 
-LINES = 45
-"""Lines of text per screen height: 16 points at 720 pixels, 24 at 1080."""
-MIN_POINTS, MAX_POINTS = 12, 48
 _FORWARD = (Qt.Key.Key_Right, Qt.Key.Key_Space, Qt.Key.Key_PageDown)
 _BACK = (Qt.Key.Key_Left, Qt.Key.Key_PageUp, Qt.Key.Key_Backspace)
 
@@ -112,7 +110,7 @@ class Lecture(QObject):
         self._view.set_lecture(True)
         self._view.reader.set_lecture(self.key)
         self._context.navigator.begin_presentation()
-        self._set_points(round(self._view.screen().size().height() / LINES))
+        self._set_points(lecture_points(self._view))
         self.notes.begin()
         self.changed.emit(True)
 
@@ -186,7 +184,7 @@ class Lecture(QObject):
             self._context.themes.enlarge(self._view, self._points)
 
     def _set_points(self, points: int) -> None:
-        points = max(MIN_POINTS, min(MAX_POINTS, points))
+        points = lecture_size(points)
         if points != self._points:
             self._points = points
             self._context.themes.enlarge(self._view, points)

@@ -343,6 +343,7 @@ class LessonsPresenter(Page):
         self._enable_lecture()
 
     def _enable_lecture(self) -> None:
+        self.lecture_action.setVisible(self.context.navigator.current is self.id)
         self.lecture_action.setEnabled(self.opened is not None and self.context.navigator.current is self.id)
 
 

@@ -21,6 +21,7 @@ from glyphscope_gui.playground.chart_views import load_charts
 from glyphscope_gui.playground.evidence_dock import EvidenceDock
 from glyphscope_gui.playground.expected import ExpectedPresenter
 from glyphscope_gui.playground.influence import InfluencePresenter
+from glyphscope_gui.playground.live_lecture import LiveLecture
 from glyphscope_gui.playground.run_page import RunPage
 from glyphscope_gui.playground.stage_presenter import RulesPresenter, StagePresenter
 from glyphscope_gui.runs.model_queries import FIRST_PROMPT_KNOWN
@@ -154,6 +155,7 @@ class PlaygroundPresenter(Page):
         self.influence = InfluencePresenter(context, evidence.influence_place, evidence.pairs_place)
         self.conversation = ConversationPresenter(context, self.view)
         self.expected = ExpectedPresenter(context, self.view.verdict)
+        self.lecture = LiveLecture(context, self.view)
         self.examples = ExamplesMenu(self.view)
         self.examples.chosen.connect(self.show_bundled)
         self._connect_runs()
@@ -171,7 +173,8 @@ class PlaygroundPresenter(Page):
 
     @property
     def menu_actions(self) -> Mapping[MenuId, Sequence[QAction]]:
-        return {MenuId.RUN: [*self.branches.actions, self.expected.action, self.examples.menuAction()]}
+        run = [*self.branches.actions, self.expected.action, self.examples.menuAction()]
+        return {MenuId.RUN: run, MenuId.VIEW: [self.lecture.action]}
 
     def offer(self, words: str, button: str, do: Callable[[], None]) -> None:
         self.view.notice.show_words(words, button, do)

@@ -115,8 +115,8 @@ class RunPage(FollowsSize, QWidget):
         """The prompt of the shown stage."""
         self._notes = 0
         """The number of prompts with a note."""
-        self._ended = False
-        """Whether the views of the shown stage are complete."""
+        self._ended = self._lecture = False
+        """Whether the views of the shown stage are complete, and whether a lecture shows the run."""
 
     # -- the run -----------------------------------------------------------------------------------------------
 
@@ -274,6 +274,14 @@ class RunPage(FollowsSize, QWidget):
         above = round(room * (self._share or usual))
         self.splitter.setSizes([above, room - above])
 
+    def set_lecture(self, lecture: bool) -> None:
+        """In a lecture, show only the prompt, the verdict and the transcript."""
+        self._lecture = lecture
+        self._show_below()
+
+    def _show_below(self) -> None:
+        self._below.setVisible(self._started is not None and not self._lecture)
+
     def prepare_details(self) -> None:
         """Lay out the panel below the transcript before a run needs it: that took 45 ms at the first token."""
         if self._below.isHidden():
@@ -319,7 +327,7 @@ class RunPage(FollowsSize, QWidget):
     def _run_started(self, event: RunStarted | None) -> None:
         self.prompt_edit.set_max_lines(MAX_PROMPT_LINES if event is None else PROMPT_LINES)
         self.show_difference(())
-        self._below.setVisible(event is not None)
+        self._show_below()
         if event is not None:
             self.legend.show_forced(event.request.constraint != "off")
 
@@ -357,8 +365,11 @@ class RunPage(FollowsSize, QWidget):
             self._details[name] = widget
             self.tabs.addTab(widget, title)
         self.tabs.addTab(self.branches, tr("Branches"))
-        for place in range(self.tabs.count()):  # the tab that needs most would set the height of all
-            self.tabs.widget(place).setMinimumHeight(LEAST)
+        for tab in (
+            *self._details.values(),
+            self.branches,
+        ):  # the one that needs most would set the height of all
+            tab.setMinimumHeight(LEAST)
         self.tabs.setTabVisible(self.tabs.indexOf(self.branches), False)
         self.tabs.setUsesScrollButtons(False)
         self.tabs.setElideMode(Qt.TextElideMode.ElideRight)

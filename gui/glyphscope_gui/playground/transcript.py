@@ -222,8 +222,11 @@ class Transcript(StreamView):
         self._is_blank = True
         self._set_margin()
 
+    def write_again(self) -> None:
+        """Write the same run in the present theme and text size, such as after the sheet of a larger one is gone."""
+        self._restyle()
+
     def _restyle(self) -> None:
-        """Write the same run in the colours of another theme."""
         continuation, self.shown.continuation = self.shown.continuation, ""
         self._entries, self._notes = [_Entry(entry.text) for entry in self._entries], NotesWriter()
         self._clear()

@@ -69,8 +69,9 @@ Choice = Literal["system", "light", "dark"]
 
 _current: Theme | None = None
 _SIZED = """
-QPushButton, QLineEdit, QAbstractSpinBox, QComboBox, QTableView, QLabel[role="title"], QLabel[role="mono"],
-QLabel[role^="lesson-"], #lessonChoice[choice="words"] QLabel { font-size: %gpt; }
+QPushButton, QLineEdit, QPlainTextEdit, QAbstractSpinBox, QComboBox, QTableView, QLabel[role="title"],
+QLabel[role="mono"], QLabel[role^="verdict-"], QLabel[role^="lesson-"],
+#lessonChoice[choice="words"] QLabel { font-size: %gpt; }
 """
 """Widgets with a font rule in the style sheet, which inherit no size: an enlarged part sets it."""
 

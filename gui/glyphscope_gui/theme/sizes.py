@@ -13,6 +13,10 @@ PAD = 14
 """Between a card's sides and its content."""
 ROW = 8
 """The height of a table row in addition to its text."""
+LINES = 45
+"""Lines of text per screen height in a lecture: 16 points at 720 pixels, 24 at 1080."""
+MIN_POINTS, MAX_POINTS = 12, 48
+"""The text sizes of a lecture."""
 _CROWDED = 760
 _LINE = 15
 """The height of a line of the usual font."""
@@ -36,3 +40,13 @@ def times_of(font: QFont) -> float:
 def is_crowded(widget: QWidget, least: int = _CROWDED) -> bool:
     """Whether its window is too narrow for all parts side by side, which need `least` pixels at the usual text size."""
     return widget.window().width() < least * letters(widget)
+
+
+def lecture_points(widget: QWidget) -> int:
+    """The text size with which a lecture begins on the widget's screen."""
+    return lecture_size(round(widget.screen().size().height() / LINES))
+
+
+def lecture_size(points: int) -> int:
+    """The text size within the bounds of a lecture."""
+    return max(MIN_POINTS, min(MAX_POINTS, points))
