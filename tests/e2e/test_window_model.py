@@ -171,7 +171,7 @@ def test_a_run_evaluates_one_token_of_a_prompt_that_was_read_ahead(qtbot, readin
     window.services.project.set_options(max_tokens=4)
     with reading(qtbot, window) as read:
         window.start()
-    assert "prompt read ahead" in window.status.message.text()
+    assert "prompt prefilled" in window.status.message.text()
     assert (
         window.page(PageId.PLAYGROUND)
         .view.costs.text()

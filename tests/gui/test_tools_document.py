@@ -136,7 +136,7 @@ def test_a_row_says_what_there_is_to_know_about_its_tool_and_its_tick_is_the_all
     assert model.index(0, 0).data(NOTE_ROLE) == ("2 args", "text-faint")
     assert model.index_of(Item("a", "y")).data(NOTE_ROLE)[0] == "string"
     document.set_schema_text("c", "{")
-    assert model.index(2, 0).data(NOTE_ROLE) == ("see Schema", "impossible")
+    assert model.index(2, 0).data(NOTE_ROLE) == ("has errors", "impossible")
     assert model.setData(model.index(1, 0), Qt.CheckState.Unchecked, Qt.ItemDataRole.CheckStateRole)
     assert [each.name for each in document.registry.allowed] == ["a", "c"]
     assert model.index(1, 0).data(NOTE_ROLE)[0] == "not allowed"

@@ -191,7 +191,7 @@ _WHY: dict[Why, str] = {
 def loss_words(loss: CacheLoss) -> str:
     """The place where the cache ended, the reason and the cost, in a sentence or two."""
     if loss.why == "kept":
-        return f"All of it was in the cache; the last token is read in any case{_ms(loss)}."
+        return f"All of it was cached; the last token is always evaluated again{_ms(loss)}."
     if loss.token == 0:
         sentence = f"Nothing was in the cache: all {loss.again:,} tokens were read{_ms(loss)}."
         why = {

@@ -80,7 +80,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     )] = 4096  # fmt: skip
     load_options: dict[str, LoadOptions] = {}
     theme: Annotated[Literal["system", "light", "dark"], Setting(
-        "Colours", "", choices=_THEMES,
+        "Theme", "", choices=_THEMES,
     )] = "system"  # fmt: skip
     font_size: Annotated[int, Meta(ge=0, le=32), Setting(
         "Text size", "Text size of the whole window", special=0, special_words="as in the system", unit="pt",

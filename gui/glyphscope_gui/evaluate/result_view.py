@@ -38,8 +38,8 @@ from glyphscope_gui.theme.sizes import PAD
 
 WIDE = 1180
 """Width in pixels from which the side has its full width."""
-_HINT = tr("stronger colour is higher, the bar is the 95% interval")
-_HINT_OF_QUANTITY = tr("median; stronger colour is higher, the bar is the range")
+_HINT = tr("stronger colour = higher, bar = 95% interval")
+_HINT_OF_QUANTITY = tr("median; stronger colour = higher, bar = range")
 _NO_SUMMARY = tr("The summary appears when the evaluation has finished.")
 
 

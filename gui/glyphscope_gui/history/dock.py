@@ -164,7 +164,7 @@ class HistoryDock(QWidget):
         self._actions = []
         for text, keys, slot in (
             (tr("Open"), ("Enter", "Return"), self.open_current),
-            (tr("Pin or unpin"), ("P",), self.pin_current),
+            (tr("Pin"), ("P",), self.pin_current),
             (tr("Save run…"), ("S",), lambda: self.ask_with_current(self.saveRequested)),
             (tr("Add to a suite…"), ("A",), lambda: self.ask_with_current(self.suiteRequested)),
             (tr("Compare"), ("C",), self._compare),

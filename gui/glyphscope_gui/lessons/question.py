@@ -281,7 +281,7 @@ class LessonQuestion(QFrame):
         for row in self.rows:
             row.reveal()
         sign, role = ("✓ ", "lesson-right") if graded.right else ("✕ ", "lesson-wrong")
-        if not self.chosen:  # looking at the answer is no mistake
+        if not self.chosen:  # the user only looked at the answer
             sign, role = "", "muted"
         self.result.set_words(sign + graded.words, role)
         if self.sheet.why:

@@ -113,7 +113,7 @@ class TextSearch(PlainDialog):
         self.go()
 
     def go(self, *, back: bool = False) -> None:
-        """Select the next place, or the previous one; at the end, the search begins anew."""
+        """Select the next place, or the previous one; after the last place comes the first."""
         words = self.field.text()
         way = QTextDocument.FindFlag.FindBackward if back else QTextDocument.FindFlag(0)
         found = bool(words) and self._text.find(words, way)

@@ -92,8 +92,8 @@ def _recent_menu(parent: QMenu, settings: SettingsStore, open_project: Callable[
 
 def _add_themes(menu: QMenu, settings: SettingsStore) -> None:
     group = QActionGroup(menu)
-    colours = {"system": tr("System colours"), "light": tr("Light colours"), "dark": tr("Dark colours")}
-    for value, words in colours.items():
+    themes = {"system": tr("System theme"), "light": tr("Light theme"), "dark": tr("Dark theme")}
+    for value, words in themes.items():
         action = menu.addAction(words)
         action.setCheckable(True)
         action.setData(value)

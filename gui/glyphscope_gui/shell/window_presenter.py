@@ -71,7 +71,7 @@ class WindowPresenter(QObject):
         self._connect_actions()
         self._connect_project()
         self._connect_pages()
-        idle_model.begun.connect(lambda: self._status.set_state("busy", tr("Reading the prompt ahead…")))
+        idle_model.begun.connect(lambda: self._status.set_state("busy", tr("Prefilling the next prompt…")))
         idle_model.ended.connect(self._show_read)
         measuring = tr("Measuring prompt batches in the background…")
         idle_model.measuring.connect(lambda: self._status.set_state("busy", measuring))
@@ -229,7 +229,7 @@ class WindowPresenter(QObject):
             return
         words = model_words(self._runs.model)
         if read.complete:
-            words = tr("{model}, prompt read ahead (%n token(s))", "", read.tokens, model=words)
+            words = tr("{model}, next prompt prefilled (%n token(s))", "", read.tokens, model=words)
         self._status.set_state(self._runs.model.phase, words)
 
     def _show_measured(self, result: BatchTimes | BaseException | None) -> None:

@@ -206,7 +206,7 @@ class ChoiceField(ChoiceSetting):
         place = self.findData(value) if value is None or isinstance(value, str) else -1
         if place < 0:
             words = words or (value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
-            self.addItem(tr("see Schema") if value is None else words)
+            self.addItem(tr("another value") if value is None else words)
             place = self._own
         self.setCurrentIndex(place)
 

@@ -177,7 +177,7 @@ class RegistryTreeModel(QAbstractItemModel):
                 return theme().color("text-faint")
             case _ if role == NOTE_ROLE:
                 if tool.name in self._document.problems:
-                    return tr("see Schema"), "impossible"
+                    return tr("has errors"), "impossible"
                 if not tool.enabled:
                     return tr("not allowed"), "text-faint"
                 count = len(schema.arguments(tool.parameters))

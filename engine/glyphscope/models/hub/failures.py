@@ -23,7 +23,7 @@ OFFLINE_HINT = "A .gguf file that is copied into a folder is found too: glyphsco
 
 def failed(error: Exception, where: str = "", token: str = "") -> RequestFailed:
     """Any exception of a request or a download as a GlyphscopeError, and whether a retry (`again`) may succeed."""
-    network = f"Is there a network? HTTPS_PROXY names a proxy, HF_ENDPOINT a mirror. {OFFLINE_HINT}"
+    network = f"Check the network connection; HTTPS_PROXY sets a proxy, HF_ENDPOINT a mirror. {OFFLINE_HINT}"
     words = re.sub(r"\[Errno -?\d+\] ", "", excerpt(without(token, str(error)))) or type(error).__name__
     again = False
     match error:
