@@ -365,11 +365,8 @@ class RunPage(FollowsSize, QWidget):
             self._details[name] = widget
             self.tabs.addTab(widget, title)
         self.tabs.addTab(self.branches, tr("Branches"))
-        for tab in (
-            *self._details.values(),
-            self.branches,
-        ):  # the one that needs most would set the height of all
-            tab.setMinimumHeight(LEAST)
+        for tab in (*self._details.values(), self.branches):
+            tab.setMinimumHeight(LEAST)  # the tab that needs most would set the height of all
         self.tabs.setTabVisible(self.tabs.indexOf(self.branches), False)
         self.tabs.setUsesScrollButtons(False)
         self.tabs.setElideMode(Qt.TextElideMode.ElideRight)
