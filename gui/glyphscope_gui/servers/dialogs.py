@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -106,9 +107,6 @@ class ServerDialog(PlainDialog):
         self.headers_edit = named(GrowingEdit(5, self), "serverHeadersEdit")
         self.headers_edit.setPlaceholderText(tr("Authorization: Bearer ${env:TOKEN}, one per line"))
         self.json_edit = named(JsonEditor(self), "serverJsonEdit", tr("Server as JSON"))
-        self.problem = words_label(role="problem", parent=self)
-        self.save_button = push_button(tr("Add") if server is None else tr("Save"), self, role="primary")
-        buttons = self.button_box(Standard.Cancel, (self.save_button, Role.AcceptRole))
         form = self._form = QFormLayout(horizontalSpacing=14, verticalSpacing=9)
         form.addRow(tr("Command or address"), self.command_edit)
         form.addRow(tr("Name"), self.name_edit)
@@ -116,14 +114,21 @@ class ServerDialog(PlainDialog):
         form.addRow(tr("Variables"), self.variables_edit)
         form.addRow(tr("Headers"), self.headers_edit)
         self._stack = stack(holder(form), self.json_edit)
+        self.problem = words_label(role="problem", parent=self)
+        self.save_button = push_button(tr("Add") if server is None else tr("Save"), self, role="primary")
+        buttons = self.button_box(Standard.Cancel, (self.save_button, Role.AcceptRole))
         row = hbox(self.ways, STRETCH)
         vbox(row, (self._stack, 1), self.problem, buttons, parent=self, margins=(18, 16, 18, 14), spacing=12)
+        fields = (self.command_edit, self.name_edit, self.folder_edit, self.variables_edit, self.headers_edit)
+        ends = (buttons.button(Standard.Cancel), self.save_button)
+        for before, after in pairwise((self.ways.button(JSON), *fields, self.json_edit, *reversed(ends))):
+            self.setTabOrder(before, after)  # they were moved into the stack
         code = (self.command_edit, self.variables_edit, self.headers_edit)
         for edit in code:
             edit.setFont(mono_font(-0.5))
         if server is not None:
             self._show_fields(server.name, self._entry)
-        for edit in (*code, self.name_edit, self.folder_edit):
+        for edit in fields:
             edit.textChanged.connect(self._check)
         self.json_edit.textEdited.connect(self._check)
         self.ways.chosen.connect(self._show_way)

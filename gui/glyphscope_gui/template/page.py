@@ -427,6 +427,7 @@ class ReadersDialog(PlainDialog):
         self.edit.setFont(mono_font(-0.5))
         self.edit.setTabChangesFocus(True)
         self.edit.setPlainText(answer.text)
+        self.text = MarkedText(tr("First character that the parser rejects"), self)
         self.states = Segmented(
             (
                 ("on", tr("on"), tr("The prompt was rendered with thinking on")),
@@ -440,7 +441,6 @@ class ReadersDialog(PlainDialog):
         self.states.set_value(next(name for name, value in _STATES.items() if value is answer.thinking))
         self.verdict = named(PlainLabel(self, wordWrap=True), words=tr("Verdict of the tools"), role="title")
         self.table = RowsTable(READERS, tr("Parsers"), "readersTable", self)
-        self.text = MarkedText(tr("First character that the parser rejects"), self)
         self.about = PlainLabel(self, wordWrap=True, objectName="readersAbout", role="muted")
         self.show_button = push_button(tr("Show in the transcript"), self, role="primary")
         self.show_button.setToolTip(tr("Show it as a run, with its fields and verdicts"))
