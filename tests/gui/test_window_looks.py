@@ -208,8 +208,10 @@ def test_the_state_of_the_model_is_whole_in_the_status_line_beside_a_long_note(w
 
 @pytest.mark.parametrize("page", [PageId.PLAYGROUND, PageId.GRAMMAR, PageId.SERVERS])
 def test_a_notice_moves_nothing_and_stays_in_sight(open_page, qtbot, page):
-    view = open_page(page, ready=False).widget
+    shown = open_page(page, ready=False)
+    view = shown.widget
     qtbot.wait(50)
+    qtbot.waitUntil(lambda: not shown.is_busy)
     parts = [part for part in view.findChildren(QWidget) if part.isVisible()]
     before = [(part, part.geometry()) for part in parts]
     view.notice.show_words("A long notice about something. " * 8, "Undo", lambda: None)

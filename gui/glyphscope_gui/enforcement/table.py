@@ -25,7 +25,7 @@ ENGINES: Engines = (
     ),
     (
         "converter",
-        tr("llama.cpp’s converter"),
+        tr("Converter"),
         tr(
             "The grammar that llama.cpp’s own converter generates from the tool’s JSON Schema. "
             "It supports only JSON, so it is tested with JSON."

@@ -36,7 +36,9 @@ from glyphscope_gui.theme import theme
 MIN_ZOOM, MAX_ZOOM, STEP = 0.2, 4.0, 1.2
 """The bounds of the zoom, and its factor for each step."""
 MIN_FIT = 0.7
-"""The least share of the window's text size to which a wide diagram is shrunk to fit, at which it can still be read."""
+"""The share of the window's text size to which a high diagram is shrunk to fit."""
+LEAST = 0.62
+"""The least scale to which a wide diagram is shrunk to fit, at which it can still be read."""
 PNG_SCALE = 2
 """Pixels of a PNG for each unit of the drawing."""
 MAX_PIXELS = 60_000_000
@@ -129,8 +131,9 @@ class RailroadView(QScrollArea):
             return 1.0
         room = self.viewport().size()
         fitting = min(room.width() / self.drawing.width, room.height() / max(self.drawing.height, 1))
-        usual = self._usual()
-        return min(max(fitting, MIN_FIT * usual), usual)
+        usual, bar = self._usual(), self.verticalScrollBar().sizeHint().width()
+        beside = (room.width() - bar) / self.drawing.width  # as wide as the view, beside its scroll bar
+        return min(max(fitting, min(MIN_FIT * usual, beside), LEAST), usual)
 
     def set_zoom(self, zoom: float) -> None:
         """Set the scale; 0 fits the diagram to the view."""

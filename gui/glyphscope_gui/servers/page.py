@@ -104,7 +104,7 @@ class ServerList(PlainList):
         self.choose(self.current if self._model.row_of(self.current) >= 0 else DEMO)
 
 
-SIDE_BY_SIDE = 800
+SIDE_BY_SIDE = 860
 """Pixels of width of the window, at the usual text size, from which tools and their panel are side by side."""
 KINDS = (
     ("tools", tr("Tools"), tr("Tools of the server")),
