@@ -302,7 +302,7 @@ def test_the_sides_have_their_widths_whatever_the_other_pages_need_and_follow_th
 
 
 @pytest.mark.slow
-def test_the_reason_of_an_abort_fits_a_narrow_page_and_is_then_no_higher_than_its_lines(window, qtbot):
+def test_the_reason_of_an_abort_fits_a_narrow_page_and_is_one_line_high_in_a_wide_one(window, qtbot):
     with qtbot.waitSignal(window.runs.ended):
         window.runs.replay(bundled_run(ABORTED), 0)
     banner = window.page(PageId.PLAYGROUND).view.verdict
@@ -312,7 +312,7 @@ def test_the_reason_of_an_abort_fits_a_narrow_page_and_is_then_no_higher_than_it
     qtbot.waitUntil(lambda: banner.title.height() > 1.5 * line)
     narrow, title = banner.title.height(), banner.title
     banner.setMaximumWidth(10_000)
-    qtbot.waitUntil(lambda: narrow > title.height() == title.heightForWidth(title.width()))
+    qtbot.waitUntil(lambda: narrow > title.height() < 1.5 * line)
 
 
 @pytest.mark.slow

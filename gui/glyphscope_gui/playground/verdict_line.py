@@ -173,8 +173,8 @@ def paint_share(painter: QPainter, box: QRectF, share: float, *, fired: bool = F
     painter.restore()
 
 
-_WIDE = 560
-"""Pixels of width, at the usual text size, from which the cost is beside the verdict."""
+_WIDE, _LINKED = 760, 560
+"""Pixels of width, at the usual text size, from which the cost and the expected answer are beside the verdict."""
 
 
 def cost_of(run: RunState) -> str:
@@ -219,24 +219,23 @@ class VerdictLine(FollowsSize, QFrame):
         self._aborted: Aborted | None = None
         self._end = self._help = self._difference = self._saving = self._notes = ""
         self._is_over = False
-        self._links = (self.follow_link, self.expected_link, *actions)
-        self._first = hbox((self.title, 1), self.figures, self.button, *self._links, spacing=10)
+        links = (self.expected_link, self.follow_link, *actions)
+        self._first = hbox((self.title, 1), self.figures, self.button, *links, spacing=10)
         self._second = hbox(STRETCH, self.gauges, spacing=10)
-        self._below = hbox(STRETCH, spacing=10)
-        items = (self._first, self.details, self._second, self._below)
+        items = (self._first, self.details, self._second)
         vbox(*items, parent=self, margins=(PAD, 5, 8, 5), spacing=2)
         for widget in (self, self.follow_link, self.button, self.details, self.gauges):
             widget.hide()
 
     def _fit(self) -> None:
-        """Show the figures, the button and the links beside the verdict, or below it in a narrow page."""
-        wide = self.width() >= _WIDE * letters(self)
-        line, last = (self._first, self._first) if wide else (self._second, self._below)
+        """Show the figures and the button beside the verdict, or below it in a narrow page; the expected answer is then
+        only in the menu.
+        """
+        line = self._first if self.width() >= _WIDE * letters(self) else self._second
+        self.expected_link.setVisible(self.width() >= _LINKED * letters(self))
         if line.indexOf(self.figures) < 0:
             line.insertWidget(1, self.figures)
             line.insertWidget(2, self.button)
-            for widget in self._links:
-                last.addWidget(widget)
 
     def when_continued(self, do: Callable[[], None]) -> None:
         """Set what continues an aborted run."""
