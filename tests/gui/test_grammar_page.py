@@ -346,12 +346,8 @@ def test_the_lines_in_which_an_edited_copy_differs_from_the_tools_grammar_are_li
     qtbot.waitUntil(lambda: len(lines.rows) == 2)
     assert [sign for sign, _ in lines.rows] == ["−", "+"]
     assert all(line.startswith(f"{rule} ::= ") for _, line in lines.rows)
-    edit.go_to_rule("root")
-    grammar.view.lines.stepRequested.emit(lines.rows[0][1])
-    assert edit.rule == rule
     grammar.view.source.button("tools").click()
     qtbot.waitUntil(lambda: not lines.rows)
-    assert not grammar.view.use_box.isVisible() and grammar.view.copy_link.isVisible()
 
 
 def test_a_run_uses_the_users_own_text_when_asked_to(grammar, qtbot):

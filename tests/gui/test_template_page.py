@@ -12,7 +12,8 @@ from glyphscope.events import ModelInfo
 from glyphscope.models import ScriptedModel
 from glyphscope_gui.context import FilePlace
 from glyphscope_gui.shared import MenuId, PageId
-from glyphscope_gui.template.page import last_answer, places_of
+from glyphscope_gui.template.marked_text import places_of
+from glyphscope_gui.template.page import last_answer
 from glyphscope_gui.template.presenter import proof_words
 from on_screen import drop
 from untrained_models import several_templates

@@ -68,3 +68,20 @@ class MarkedText(FollowsLooks, WrappingEdit):
             ground=colors.color(f"{role}-soft"),
             line=(line, colors.color(f"{role}-line")),
         )
+
+
+_MAX_MARKS = 20
+"""Occurrences of markers that are marked in a text."""
+
+
+def places_of(text: str, markers: tuple[str, ...]) -> list[tuple[int, int]]:
+    """The places of markers, longer ones first, without overlaps. Single punctuation characters are not markers."""
+    found: list[tuple[int, int]] = []
+    for marker in sorted({each.strip() for each in markers if len(each.strip()) > 1}, key=len, reverse=True):
+        at = text.find(marker)
+        while at >= 0 and len(found) < _MAX_MARKS:
+            end = at + len(marker)
+            if all(end <= start or at >= stop for start, stop in found):
+                found.append((at, end))
+            at = text.find(marker, end)
+    return sorted(found)

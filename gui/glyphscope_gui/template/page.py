@@ -52,7 +52,7 @@ from glyphscope_gui.shared.segmented import Segmented
 from glyphscope_gui.shared.settings_grid import TextSetting
 from glyphscope_gui.shared.text_edits import WrappingEdit
 from glyphscope_gui.shared.verdict import VERDICTS, Pill
-from glyphscope_gui.template.marked_text import MarkedText
+from glyphscope_gui.template.marked_text import MarkedText, places_of
 from glyphscope_gui.template.tables import (
     COMPARED,
     LINT,
@@ -70,9 +70,6 @@ from glyphscope_gui.template.tables import (
 )
 from glyphscope_gui.theme import mono_font
 from glyphscope_gui.theme.sizes import GAP, PAD
-
-_MAX_MARKS = 20
-"""Occurrences of markers that are marked in a text."""
 
 
 class PairView(Card):
@@ -126,19 +123,6 @@ class PairView(Card):
             shown = pair.sides[side]
             name.setText(shown.name)
             text.show_text(shown.text, shown.marks, places_of(shown.text, markers))
-
-
-def places_of(text: str, markers: tuple[str, ...]) -> list[tuple[int, int]]:
-    """The places of markers, longer ones first, without overlaps. Single punctuation characters are not markers."""
-    found: list[tuple[int, int]] = []
-    for marker in sorted({each.strip() for each in markers if len(each.strip()) > 1}, key=len, reverse=True):
-        at = text.find(marker)
-        while at >= 0 and len(found) < _MAX_MARKS:
-            end = at + len(marker)
-            if all(end <= start or at >= stop for start, stop in found):
-                found.append((at, end))
-            at = text.find(marker, end)
-    return sorted(found)
 
 
 DETAILS = (
