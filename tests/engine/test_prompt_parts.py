@@ -91,10 +91,10 @@ def test_every_part_of_the_prompt_is_recognized():
     assert text_of(made, "/search/description").strip(" -\n") == REGISTRY.get("search").description
     assert text_of(made, "/search/parameters/properties/max_results") == ", max_results?: integer 1..100"
     assert text_of(made, "/search", "examples") == '{action="search" query="AI news" max_results=10}\n'
-    assert text_of(made, "line 20", "system") == "2. Use the exact argument names shown\n"
+    assert text_of(made, "line 22", "system") == "2. Use the exact argument names shown\n"
     assert text_of(made, "", "user") == "Find ☂ news"
     words = {part_words(part, made.text) for part in made.parts}
-    assert {"description of search", "max_results of search", "system message, line 20"} <= words
+    assert {"description of search", "max_results of search", "system message, line 22"} <= words
 
 
 def test_the_rows_lead_from_a_tool_to_its_arguments():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from itertools import groupby
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -227,3 +228,15 @@ def test_the_signature_of_schemas_that_refer_to_each_other_is_bounded(references
     text = "".join(piece for _, piece in signature_pieces(Tool("t", "", schema)))
     assert time.process_time() - start < 2 and len(text) < 2_000_000
     assert text.startswith("t(q0?: {q0?: ")
+
+
+@pytest.mark.parametrize("preset", ["default", "short"])
+def test_a_prompt_without_examples_has_no_heading_for_them(preset):
+    registry = default_registry()
+    asked = RunRequest(prompt="x", registry=registry.to_document(), preset=preset)
+    texts = [
+        render_messages(msgspec.structs.replace(asked, examples=examples), registry).messages[0].content
+        for examples in (True, False)
+    ]
+    assert "EXAMPLES:" in texts[0] and "AI news" in texts[0]
+    assert "EXAMPLES" not in texts[1] and "AI news" not in texts[1] and "\n\n\n" not in texts[1]

@@ -100,7 +100,7 @@ def test_template_lines_examples_and_the_users_words_are_edited_in_place(panel, 
     dock, project = panel.dock, panel.project
     words = UserPromptEdit(project.prompt)
     qtbot.addWidget(words)
-    part = choose(panel, ("system", "line 20", False))
+    part = choose(panel, ("system", "line 22", False))
     assert part.edit.toPlainText() == "2. Use the exact argument names shown"
     part.edit.setPlainText("2. Use these names")
     assert "2. Use these names\n3. Strings" in project.prompt.system_template
@@ -128,10 +128,10 @@ def test_a_fixed_part_names_its_owner_and_links_to_it(panel, qtbot):
     choose(panel, ("user", "", False))
     with qtbot.waitSignal(panel.context.actions.focus_prompt.triggered):
         panel.dock.part.link.click()
-    choose(panel, ("system", "line 20", False))
+    choose(panel, ("system", "line 22", False))
     panel.dock.part.link.click()
     edit = panel.dock.system_edit
-    assert panel.dock.tabs.currentIndex() == TEMPLATE and edit.textCursor().blockNumber() == 19
+    assert panel.dock.tabs.currentIndex() == TEMPLATE and edit.textCursor().blockNumber() == 21
 
 
 @pytest.mark.slow

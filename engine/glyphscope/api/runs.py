@@ -305,6 +305,7 @@ class RunSettings(TypedDict, total=False):
     template_vars: dict[str, Any]
     chat_template: str
     control_texts: ControlTexts
+    examples: bool
     tool_choice: str
     most_calls: int | None
     strategy: Strategy

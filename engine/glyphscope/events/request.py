@@ -300,6 +300,9 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
         "How texts of users, tools and results that read like control tokens are encoded", choices=CONTROL_TEXT_CHOICES,
     )] = "tokens"  # fmt: skip
     form: dict[str, Any] = {}
+    examples: Annotated[bool, Setting(
+        "Example calls", "An example call of each tool in the prompt; small models copy their values",
+    )] = True  # fmt: skip
     tool_choice: Annotated[str, Setting(
         "Tool choice",
         "Whether the answer must, may or must not call a tool, or calls one by name; strategy direct only",

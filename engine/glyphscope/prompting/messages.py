@@ -182,7 +182,11 @@ def _example(parameters: str) -> dict[str, Any] | None:
 
 
 def _example_texts(request: RunRequest, registry: ToolRegistry) -> dict[str, str]:
-    """The example calls by tool: GLYPH quoted and JSON compact, so that neither looks larger than it is."""
+    """The example calls by tool: GLYPH quoted and JSON compact, so that neither looks larger than it is. Empty if the
+    request has none.
+    """
+    if not request.examples:
+        return {}
     try:
         return {
             name: write_call(name, arguments, style=request.notation, shape=request.shape)

@@ -379,7 +379,9 @@ class ProjectController(QObject):
         """Update the variables of the prompt's template after a change of tools or notation."""
         options = self._options
         self.prompt.set_context(
-            PromptContext(self.tools.registry, options.notation, options.shape, options.answer)
+            PromptContext(
+                self.tools.registry, options.notation, options.shape, options.answer, options.examples
+            )
         )
 
     def _edited(self, _change: object = None) -> None:

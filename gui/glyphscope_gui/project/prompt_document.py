@@ -42,6 +42,7 @@ class PromptContext:
     notation: Notation = "glyph"
     shape: Shape = "flat"
     answer: Answer = CALL
+    examples: bool = True
 
 
 class PromptDocument(QObject):
@@ -188,7 +189,7 @@ class PromptDocument(QObject):
         context = self.context
         request = RunRequest(
             registry={}, notation=context.notation, shape=context.shape, answer=context.answer,
-            **self.request_fields(),
+            examples=context.examples, **self.request_fields(),
         )  # fmt: skip
         self._background.start(
             "render", partial(render_messages, request, context.registry), self._rendered, self._not_rendered

@@ -144,7 +144,7 @@ def _groups() -> tuple[Group, ...]:
     sampling = Group(SAMPLING, tuple(f"sampling.{name}" for name in FEW))
     samplers = Group(SAMPLERS, _rest("sampling.", (first, sampling)))
     answer = Group(tr("Calls and text"), (
-        "shape", "tool_choice", "most_calls", "constrain_from", "order", "free_text", "stop",
+        "shape", "tool_choice", "most_calls", "constrain_from", "order", "free_text", "examples", "stop",
     ))  # fmt: skip
     template = Group(TEMPLATE, (
         "thinking", "reasoning_effort", "reasoning_budget", "control_texts", "template_vars",
