@@ -43,9 +43,11 @@ class EnforcementRows:
         if cell.state != "unknown" or proof.engine not in cells:
             cells[proof.engine] = cell
 
-    def _row(self, *key: str) -> EnforcementRow:
+    def _row(self, tool: str, pointer: str, keyword: str) -> EnforcementRow:
+        key = tool, pointer, keyword
         if key not in self._rows:
-            self._rows[key] = EnforcementRow(*key, constraint_row_words(self._registry, *key), {})
+            words = constraint_row_words(self._registry, *key)
+            self._rows[key] = EnforcementRow(tool, pointer, keyword, words, {})
         return self._rows[key]
 
     def __call__(self) -> tuple[EnforcementRow, ...]:

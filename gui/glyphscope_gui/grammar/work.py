@@ -122,7 +122,9 @@ def generate(
     """The tools' grammar for llama.cpp. Raises GrammarError if a tool cannot be called."""
     emitted = emit_gbnf(build_call_grammar(registry, notation, shape, TurnOptions(order=order)))
     request = RunRequest(prompt="", registry={}, notation=notation, shape=shape, order=order)
-    claims = {kind: unenforced(PreparedRequest(replace(request, constraint=kind), registry)) for kind in OURS}
+    claims: dict[str, tuple[Unenforced, ...]] = {
+        kind: unenforced(PreparedRequest(replace(request, constraint=kind), registry)) for kind in OURS
+    }
     return GeneratedExamples(emitted.text, emitted.origins, claims)
 
 

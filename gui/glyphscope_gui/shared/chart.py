@@ -195,7 +195,7 @@ class BarChart(FollowsSize, Chart):
         self._series: Sequence[Series] = ()
         self._upright: bool | None = None
         """Whether the drawn figures are written upright; None if these bars are not drawn."""
-        self._drawn = 0
+        self._drawn_height = 0
         """The height for which they are drawn."""
         super().__init__(name, words, height, parent)
         self.hideAxis("left")
@@ -245,14 +245,14 @@ class BarChart(FollowsSize, Chart):
             if self._upright and self._figures
             else metrics.height()
         )
-        self._drawn = self.height()
-        room = max(self._drawn - self.getAxis("bottom").height(), figure + 20)
+        self._drawn_height = self.height()
+        room = max(self._drawn_height - self.getAxis("bottom").height(), figure + 20)
         self.setYRange(0, top * max(1.3 if self._upright else 1.16, room / (room - figure - 2)), padding=0)
 
     def _fit(self) -> None:
         if not self._groups or not self.isVisible():
             return
-        if self._upright is not (not self._fits()) or self._drawn != self.height():
+        if self._upright is not (not self._fits()) or self._drawn_height != self.height():
             self.draw()
 
     def _fits(self) -> bool:
