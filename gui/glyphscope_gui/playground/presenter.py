@@ -17,7 +17,7 @@ from glyphscope.runs.endings import RunEnd, answered_without_call, end_of
 from glyphscope.runs.strategies.reading_ahead import ReadAhead
 from glyphscope_gui.context import AppContext, Page
 from glyphscope_gui.playground.branch_presenter import BranchPresenter
-from glyphscope_gui.playground.chart_views import load_charts
+from glyphscope_gui.playground.chart_views import load_charts, load_qt_of_charts
 from glyphscope_gui.playground.evidence_dock import EvidenceDock
 from glyphscope_gui.playground.expected import ExpectedPresenter
 from glyphscope_gui.playground.influence import InfluencePresenter
@@ -182,6 +182,7 @@ class PlaygroundPresenter(Page):
     def complete(self) -> None:
         """Prepare the panel of tabs, and make its charts after loading their library in the background."""
         self.view.prepare_details()
+        load_qt_of_charts()
         self._background.start(
             "charts", load_charts, lambda _loaded: self.view.make_charts(), self.context.show_error
         )
