@@ -274,7 +274,7 @@ class LlamaModel:
             raise ModelError(
                 f"The model cannot be loaded: llama.cpp made no progress for {duration(patience)}.",
                 where=str(self._path),
-                hint="Try again when the computer is less busy. If it fails again, the file may be damaged.",
+                hint="Try again when the computer is less busy. If that fails, download it again: it may be damaged.",
             ) from None
         except ModelDied as death:
             raise ModelError(
