@@ -225,6 +225,9 @@ class ServerTools(FilteredList[ToolRow]):
         self.import_button = push_button(
             tr("Import into the registry"), self, name="importToolsButton", tip=tip
         )
+        self.import_button.setAccessibleName(
+            tr("Import into the registry")
+        )  # also where its words are shorter
         self._lay_out()
         model.checksChanged.connect(self._show_ticked)
         model.modelReset.connect(self._show_ticked)
