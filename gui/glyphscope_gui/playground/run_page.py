@@ -39,7 +39,7 @@ from glyphscope_gui.shared.notice_banner import NoticeBanner
 from glyphscope_gui.shared.plain_text import copy_text
 from glyphscope_gui.shared.run_words import cached_words
 from glyphscope_gui.shared.verdict import VerdictLegend
-from glyphscope_gui.theme.sizes import PAD
+from glyphscope_gui.theme.sizes import PAD, letters
 
 _NOT_COUNTED = tr("Tokens are counted when the prompt runs.")
 _COUNTING = tr("Counting tokens…")
@@ -238,6 +238,7 @@ class RunPage(FollowsSize, QWidget):
         copy_text(self.stream.copied_text())
 
     def _fit(self) -> None:
+        self.branches.setMinimumHeight(round(LEAST * letters(self)))
         self.approval.set_room(MAX_HEIGHT if visible_height(self) >= LOW else round(MAX_HEIGHT * 0.5))
         self._share_room()
         self._fit_legend()
