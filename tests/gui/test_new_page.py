@@ -310,6 +310,7 @@ from glyphscope.events import Aborted, CallReady, RunRequest
 from glyphscope.grammar import sample_texts
 from glyphscope.models import ScriptedModel
 from glyphscope.registry import default_registry
+from glyphscope.runs import PreparedRequest
 from glyphscope.runs.strategies import run
 from glyphscope.turns import Expected, TurnTools, build_turn_grammar, known_forms, read_turn
 from glyphscope.turns.form import form_data
@@ -349,7 +350,8 @@ def test_the_command_line_and_the_window_list_it(tmp_path, qtbot):
     (tmp_path / "answer.txt").write_text(CALL)
     shown = command("check", "--template", tmp_path / "chat.jinja", "--readers", tmp_path / "answer.txt").output
     assert any(line.split()[:2] == ["deeds", "✓"] for line in shown.splitlines()), shown
-    dialog = ReadersDialog(known_forms()[0].form, REGISTRY, TemplateAnswer(CALL))
+    asked = PreparedRequest(RunRequest(prompt="p", registry=REGISTRY.to_document()), REGISTRY)
+    dialog = ReadersDialog(asked, TemplateAnswer(CALL), form=known_forms()[0].form)
     qtbot.addWidget(dialog)
     qtbot.waitUntil(lambda: bool(dialog.found))
     model = dialog.table.model()
