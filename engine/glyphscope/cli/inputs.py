@@ -28,7 +28,6 @@ from glyphscope.registry import (
     load_registry,
     parse_document,
 )
-from glyphscope.turns.form import read_form
 
 STDIN = "-"
 
@@ -139,6 +138,7 @@ def expecting(request: RunRequest, text: str | None) -> RunRequest:
         ExpectedTextError,
         read_expected,
     )
+    from glyphscope.turns.form import read_form
 
     form = read_form(request.form) if request.native == "template" else None
     try:
