@@ -357,7 +357,8 @@ def test_a_preset_keeps_the_seed_and_knows_what_is_recommended_for_the_model(ope
     ("left", "shown"),
     [
         ([(900, (40, 6, 1)), (900, (40, 8, 4)), (1000, (40, 10, 5)), (1, ())],
-         ["40 of 900 left", "8 left", "4 left", "4 in the run shown", "Median of 3 tokens", "1 of them had a single", "top-k 7"]),
+         ["40 of 900 left", "8 left", "4 left", "4 in the run shown", "Median of 3 tokens",
+          "1 of them had a single", "top-k 7"]),
         ([(1, ())], ["1 in the run shown", "No token of the run shown was sampled"]),
     ],
 )  # fmt: skip
