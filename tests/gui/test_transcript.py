@@ -475,7 +475,7 @@ def test_the_arguments_of_two_stages_have_their_constraints(qtbot):
         strategy="two-stage",
         shape="tool-args",
     )
-    model = ScriptedModel(turns=['"search"', '{query="x" max_results=10}'])
+    model = ScriptedModel(turns=['"search"', '{query="x" max_results=7}'])
     state = run_state(run(request, model))
     name, arguments = state.stages
     table = FieldTableModel()
