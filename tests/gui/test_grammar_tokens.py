@@ -241,7 +241,9 @@ def test_a_replayed_run_shows_the_rules_of_its_tokens_their_costs_and_their_plac
     """And an explanation only beside its token; a run without a constraint has none of them."""
     events = bundled_run(RECORD)
     window = make_window(RecordedModel(events))
-    window.resize(1700, 900)  # the rule has a column where there is room beside the evidence, which has it too
+    window.resize(
+        1700, 900
+    )  # the rule has a column where there is room beside the evidence, which has it too
     page, grammar = window.page(PageId.PLAYGROUND), window.page(PageId.GRAMMAR).view
     view, evidence, costs = page.view, page.evidence, grammar.costs
     view.tabs.setCurrentWidget(view.tokens)

@@ -523,8 +523,9 @@ def test_the_value_of_a_schema_has_its_fields_and_its_sizes_in_both_notations(wi
     project, screen = window.services.project, screen_of(window)
     project.set_options(answer=Answer("schema", '{"type": "object"}'), constraint="off")
     window.header.run_button.click()
-    screen.until(lambda: any("SIZE OF THIS ANSWER" in text.upper() for text in screen.texts()))
-    screen.until(lambda: not screen.find("Stop", QPushButton).isEnabled())
+    screen.until(lambda: bool(window.runs.state.outcome) and not window.runs.is_busy)
+    screen.press("Sizes")
+    screen.until("Size of this answer", "GLYPH")
 
 
 @pytest.mark.slow

@@ -119,6 +119,7 @@ def test_a_list_that_grows_is_shown_and_another_server_has_its_own(page, screen)
     screen.until(view.panel.call_button.isEnabled)
     view.panel.call_button.click()
     screen.until(lambda: view.resources.model.row_of("note://new") >= 0)
+    screen.press("Show log")
     screen.press("Notifications")
     rows = screen.rows("Protocol messages")
     assert {row[2] for row in rows} == {
