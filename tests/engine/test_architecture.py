@@ -17,16 +17,17 @@ from sources import nodes_of, source_of
 ROOT = Path(__file__).parents[2]
 MAX_FILE = 600
 MOST = {
-    "modules with one importer": 140,
-    "modules that tests import": 230,
-    "lines of code": 130_000,
-    "lines of code without plug-ins": 126_000,
+    "modules with one importer": 121,
+    "modules that tests import": 206,
+    "lines of code": 121_198,
+    "lines of code without plug-ins": 116_945,
 }
 """They only fall; raise one with the reason here.
 
 Raised for answers other than calls, grammars in Lark, templates and their variables, sampling, and what in a prompt
 decided: each is a row or a form of what was there, with the engine that it needs. For OpenAI's custom tools and relaxed
-rules of grammars, the options' panel and the transcript of a run too.
+rules of grammars, the options' panel and the transcript of a run too. For expected answers, the project's prompt and
+system prompts in evaluations, the pages of MCP, of the model and of pasted answers, and folding panels.
 """
 PLUGINS = "glyphscope_plugins"
 
