@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
+import msgspec
 from PySide6.QtCore import QObject, QTimer
 from PySide6.QtWidgets import QMessageBox
 
@@ -34,6 +35,10 @@ CHECK_MS = 50
 """Delay before the next request is checked: several changes arrive at once when a project is opened."""
 COUNT_MS = 600
 """Delay after the last change before the constraints that are not enforced are counted, which makes the grammar."""
+MAX_COUNTED = 200_000
+"""Bytes of a registry whose constraints are counted: the grammar of a larger one would keep Python's lock from the
+window for seconds. The Grammar page lists those of any registry.
+"""
 FIGURES_MS = 250
 """Four times a second: figures that change faster cannot be read."""
 
@@ -194,6 +199,9 @@ class WindowPresenter(QObject):
     def _count_lacking(self) -> None:
         request = self._project.next_run()
         show = partial(self._counted, request)
+        if len(msgspec.json.encode(request.request.registry)) > MAX_COUNTED:
+            show(())
+            return
         self._background.start("lacking", partial(unenforced, request), show, lambda _error: show(()))
 
     def _counted(self, request: PreparedRequest, found: tuple[Unenforced, ...]) -> None:
