@@ -25,11 +25,12 @@ run: setup
 
 # Everything: 200 examples for each law of the validator, 50 for other properties (`at_most`), and whole programs with
 # the embedded model. Two workers on each of two cores (tests/conftest.py), as a window's test often waits for its
-# timers; each file stays in one worker, so what it makes of the model is made once. The linters run beside them, and end
+# timers; each file stays in one worker, so what it makes of the model is made once. A worker that crashes ends the run
+# with the name of its test: pytest-xdist 3.8 waits forever after a second crash. The linters run beside them, and end
 # them with their errors: without a cache the types take half a minute.
 test: export GLYPHSCOPE_EXAMPLES ?= full
 test: setup
-	@$(PYTEST) -n 4 --dist loadfile --no-loadscope-reorder & tests=$$!; \
+	@$(PYTEST) -n 4 --dist loadfile --no-loadscope-reorder --max-worker-restart=0 & tests=$$!; \
 	errors=$$({ $(LINT); } 2>&1) || { kill $$tests; wait $$tests; echo "$$errors"; exit 1; }; \
 	wait $$tests
 

@@ -9,6 +9,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QDialogButtonBox, QLabel, QMessageBox, QPushButton, QWidget
+from pytestqt.exceptions import capture_exceptions
 
 from glyphscope.base.errors import GlyphscopeError, ModelDied, Problem, RegistryError, StorageError
 from glyphscope_gui.shared import (
@@ -21,6 +22,7 @@ from glyphscope_gui.shared import (
     offer_crash_report,
     show_error,
 )
+from glyphscope_gui.shared.layouts import FollowsSize
 
 
 def failed() -> Exception:
@@ -150,3 +152,17 @@ def test_the_title_of_a_question_has_room_beside_the_buttons_of_the_window_manag
     assert box.windowTitle() == title
     assert box.width() >= box.fontMetrics().horizontalAdvance(title) + 100
     box.reject()
+
+
+def test_an_error_in_arranging_a_widget_is_reported_at_once(qtbot):
+    class Unfinished(FollowsSize, QWidget):
+        def _fit(self):
+            raise ValueError("no parts yet")
+
+    widget = Unfinished()
+    qtbot.addWidget(widget)
+    with capture_exceptions() as caught:
+        widget.resize(300, 200)
+        widget.show()
+        assert [str(error) for _type, error, _place in caught] == ["no parts yet"]
+        caught.clear()

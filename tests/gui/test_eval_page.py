@@ -6,15 +6,16 @@ import json
 import threading
 
 import pytest
-from PySide6.QtCore import QMimeData, QPoint, QRegularExpression, Qt, QUrl
+from PySide6.QtCore import QMimeData, QPoint, QRegularExpression, QStringListModel, Qt, QUrl
 from PySide6.QtGui import QDesktopServices, QDragEnterEvent, QDropEvent
-from PySide6.QtWidgets import QLineEdit, QPushButton, QWidget
+from PySide6.QtWidgets import QApplication, QLineEdit, QPushButton, QWidget
 
 from evaluating import MODELS, SCENARIOS, SUITE, SUITES, TABLE, EvalScreen, Gated, evaluate_page, good, newest
 from glyphscope.base.errors import ModelError
 from glyphscope.events import Sampling
 from glyphscope.models import ScriptedModel
 from glyphscope.store import places
+from glyphscope_gui.evaluate.page import EvalPage
 from glyphscope_gui.shared import PageId
 from made_results import GOOD, TOO_MANY, made_result, recorded_result
 
@@ -63,6 +64,15 @@ def test_a_page_that_is_left_while_it_is_made_is_made_once(open_page, qtbot):
     screen = EvalScreen(qtbot, page)
     assert len(page.widget.findChildren(QWidget, "evalSetup")) == 1
     assert ["starter"] in screen.rows(SUITES)
+
+
+def test_the_page_can_be_left_and_shown_again_while_it_is_made(qtbot):
+    page = EvalPage()
+    qtbot.addWidget(page)
+    for _step in page.make(QStringListModel()):
+        page.show()
+        QApplication.processEvents()
+        page.hide()
 
 
 def test_the_first_evaluation_is_the_starter_suite_whose_scenarios_can_be_filtered(opened):

@@ -218,7 +218,7 @@ class TickList(TakesFiles, PlainList):
 
     def sizeHint(self) -> QSize:
         rows = min(max(self.model().rowCount(), 1), MAX_ROWS)
-        return QSize(200, rows * (self.fontMetrics().height() + 8) + 8)
+        return QSize(200, rows * max(self.sizeHintForRow(0), self.fontMetrics().height() + 8) + 8)
 
     def minimumSizeHint(self) -> QSize:
         rows = min(max(self.model().rowCount(), 1), MIN_ROWS)

@@ -360,6 +360,7 @@ class EvalSetupView(FollowsSize, QWidget):
         self.more = link(tr("More settings"), tip, self)
         self.more.setCheckable(True)
         self._row = hbox(parent=self, spacing=GAP)
+        self._is_stacked = False
         self._connect()
         self.setFocusProxy(self.suites)
 
@@ -471,8 +472,8 @@ class EvalSetupView(FollowsSize, QWidget):
         list_ = WholeRows(self.results, flexible=True)
         results = self._results_card = Card(tr("Results"), list_, padded=False, parent=right)
         self._right = vbox(cost, self.start, (results, 1), parent=right, spacing=GAP)
-        self._is_stacked = False
         self.show_parts()
+        self._fit()
 
     def _arms(self) -> QWidget:
         inside = named(QWidget(), "evalArmsInside")
@@ -529,6 +530,8 @@ class EvalSetupView(FollowsSize, QWidget):
 
     def _fit(self) -> None:
         """Place the columns side by side, or in one that scrolls above the button, if large text leaves no room."""
+        if not self._row.count():
+            return  # shown before its parts are placed
         stacked = is_crowded(self, SIDE_BY_SIDE)
         if stacked != self._is_stacked:
             self._is_stacked = stacked

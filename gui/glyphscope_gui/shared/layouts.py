@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable
 from typing import Generic, TypeVar
 
@@ -197,11 +198,18 @@ def turn_if_narrow(row: QBoxLayout, widget: QWidget) -> None:
 
 
 class FollowsSize(WidgetMixin):
-    """A mixin for a widget that arranges its content in `_fit`, which is called after each change of its size."""
+    """A mixin for a widget that arranges its content in `_fit`, which is called after each change of its size.
+
+    An exception in it is reported at once. Left to PySide, it stays pending while Qt lays out other widgets: their
+    methods are then not called, and freed while they are in use, which crashed (PySide6 6.11.3).
+    """
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self._fit()
+        try:
+            self._fit()
+        except Exception:
+            sys.excepthook(*sys.exc_info())
 
     def _fit(self) -> None:
         raise NotImplementedError

@@ -340,7 +340,7 @@ class WholeRows(QWidget):
                 titles.height() * (not titles.isHidden()),
             )
         else:
-            row, head = 0, 0  # asking a list for a row while it is laid out crashed
+            row, head = self._table.sizeHintForRow(0), 0
         rest = self.height() - head - (bar.sizeHint().height() if bar.maximum() > 0 else 0)
         cut = rest % row if rest > 0 and row > 0 else 0
         self._table.setGeometry(0, 0, self.width(), self.height() - cut)
