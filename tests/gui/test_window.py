@@ -438,9 +438,9 @@ def test_a_lecture_shows_only_the_run_in_large_text_and_its_keys_step_stop_and_e
     page.lecture.action.trigger()
     assert view.stream.isVisible() and not view.tabs.isVisible() and not window.header.isVisible()
     assert view.stream.fontMetrics().height() > usual
-    points = page.lecture._points
+    points = page.lecture.points
     QTest.keyClick(view.stream, Qt.Key.Key_Plus)
-    assert page.lecture._points == points + 2
+    assert page.lecture.points == points + 2
     QTest.keyClick(view.stream, Qt.Key.Key_Right)
     qtbot.waitUntil(lambda: window.runs.phase is Phase.STEPPING)
     assert not view.tabs.isVisible(), "a new run keeps the lecture"

@@ -315,6 +315,23 @@ def test_the_reason_of_an_abort_fits_a_narrow_page_and_is_one_line_high_in_a_wid
     qtbot.waitUntil(lambda: narrow > title.height() < 1.5 * line)
 
 
+def test_the_cost_and_the_expected_answer_are_in_sight_at_every_width_of_the_page(window, qtbot):
+    with qtbot.waitSignal(window.runs.ended):
+        window.runs.replay(bundled_run(ABORTED), 0)
+    line = window.page(PageId.PLAYGROUND).view.verdict
+    parts = (line.figures, line.button, line.expected_link)
+    for width, above in ((900, parts), (700, parts[2:]), (500, ()), (900, parts)):
+        line.setFixedWidth(width)
+        qtbot.waitUntil(lambda width=width: line.width() == width)
+        QApplication.processEvents()
+        assert all(part.isVisible() and line.rect().contains(part.geometry()) for part in parts), width
+        first = line.title.geometry()
+        assert tuple(part for part in parts if part.y() < first.bottom()) == above
+        assert sorted(parts, key=lambda part: (part.y() >= first.bottom(), part.x())) == [
+            *above, *(part for part in parts if part not in above)
+        ], "in the same order"  # fmt: skip
+
+
 @pytest.mark.slow
 def test_the_top_bar_is_restored_after_larger_text(window, qtbot):
     header, themes = window.header, window.context.themes

@@ -1,25 +1,21 @@
-"""Lecture mode: the window shows only a large slide, and one key advances through the lesson.
-
-A separate style sheet enlarges the page's text, with which every view of a run on it scales; scaling the whole window
-takes seconds, mostly for hidden parts.
-"""
+"""Lecture mode of lessons: the window shows only a large slide, and one key advances through the lesson."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
 
-from PySide6.QtCore import QObject, QSize, Qt, QTimer, Signal
+from PySide6.QtCore import QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QWidget
 
 from glyphscope_gui.context import AppContext
+from glyphscope_gui.lecture import Lecture
 from glyphscope_gui.lessons.page import LessonPage
 from glyphscope_gui.lessons.prose import LessonProse
 from glyphscope_gui.shared.labels import LessonLabel, PlainLabel, named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, ScrollArea, hbox, vbox
-from glyphscope_gui.theme.sizes import lecture_points, lecture_size
 
 _FORWARD = (Qt.Key.Key_Right, Qt.Key.Key_Space, Qt.Key.Key_PageDown)
 _BACK = (Qt.Key.Key_Left, Qt.Key.Key_PageUp, Qt.Key.Key_Backspace)
@@ -89,49 +85,26 @@ class LessonNotes(QWidget):
         self.clock.setText(f"{seconds // 60}:{seconds % 60:02}")
 
 
-class Lecture(QObject):
+class LessonLecture(Lecture):
     """`changed` carries whether lecture mode is on. `turn` moves by that many slides."""
 
     changed = Signal(bool)
 
     def __init__(self, context: AppContext, view: LessonPage, turn: Callable[[int], None]) -> None:
-        super().__init__(view)
-        self._context, self._view, self._turn = context, view, turn
-        self.is_on = False
-        self._points = 0
+        super().__init__(context, view)
+        self._page, self._turn = view, turn
         self.notes = LessonNotes(context.window, self.key)
-        context.themes.changed.connect(self._restyle)
 
-    def begin(self) -> None:
-        """Show only the lesson."""
+    def arrange(self) -> None:
+        self._page.set_lecture(self.is_on)
+        self._page.reader.set_lecture(self.key if self.is_on else None)
+
+    def arranged(self) -> None:
         if self.is_on:
-            return
-        self.is_on = True
-        self._view.set_lecture(True)
-        self._view.reader.set_lecture(self.key)
-        self._context.navigator.begin_presentation()
-        self._set_points(lecture_points(self._view))
-        self.notes.begin()
-        self.changed.emit(True)
-
-    def end(self) -> None:
-        """Restore the previous state of the page and the window."""
-        if not self.is_on:
-            return
-        self.is_on = False
-        self._points = 0
-        self.notes.end()
-        self._view.set_lecture(False)
-        self._view.reader.set_lecture(None)
-        self._context.navigator.end_presentation()
-        self._context.themes.enlarge(self._view, 0)
-        self.changed.emit(False)
-
-    def toggle(self) -> None:
-        if self.is_on:
-            self.end()
+            self.notes.begin()
         else:
-            self.begin()
+            self.notes.end()
+        self.changed.emit(self.is_on)
 
     def close(self) -> None:
         """End when the page closes, before the window's geometry is saved."""
@@ -149,7 +122,7 @@ class Lecture(QObject):
         elif key in _FORWARD and modifiers == control:
             self._turn(1)
         elif key in _FORWARD and not modifiers:
-            if not self._view.reader.advance():
+            if not self._page.reader.advance():
                 self._turn(1)
         elif key in (Qt.Key.Key_Plus, Qt.Key.Key_Equal) and not modifiers & control:
             self._scale(2)
@@ -158,7 +131,7 @@ class Lecture(QObject):
         elif key == Qt.Key.Key_N and not modifiers:
             self._show_notes()
         else:
-            return self._view.reader.press(key, modifiers)
+            return self._page.reader.press(key, modifiers)
         return True
 
     def _show_notes(self) -> None:
@@ -166,7 +139,7 @@ class Lecture(QObject):
         if notes.isVisible():
             notes.hide()
             return
-        here = self._view.screen()
+        here = self._page.screen()
         others = [screen for screen in here.virtualSiblings() if screen is not here]
         notes.resize(notes.sizeHint())
         if others:
@@ -175,16 +148,5 @@ class Lecture(QObject):
 
     def _scale(self, points: int) -> None:
         """Change the text size by `points` and rebuild the slide."""
-        self._set_points(self._points + points)
+        self.set_points(self.points + points)
         self._turn(0)
-
-    def _restyle(self, _theme: object) -> None:
-        """Apply the colours of another theme."""
-        if self.is_on:
-            self._context.themes.enlarge(self._view, self._points)
-
-    def _set_points(self, points: int) -> None:
-        points = lecture_size(points)
-        if points != self._points:
-            self._points = points
-            self._context.themes.enlarge(self._view, points)

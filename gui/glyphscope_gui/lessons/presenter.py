@@ -25,7 +25,7 @@ from glyphscope.lessons.run_settings import varied_request
 from glyphscope.lessons.website import export_website
 from glyphscope_gui.context import AppContext, FilePlace, Page, Place
 from glyphscope_gui.lessons.experiment import LessonExperiment
-from glyphscope_gui.lessons.lecture import Lecture
+from glyphscope_gui.lessons.lecture import LessonLecture
 from glyphscope_gui.lessons.opened import OpenedLesson, Slide, lecture_slides, open_lesson, reading_slides
 from glyphscope_gui.lessons.page import LessonPage, LessonRow
 from glyphscope_gui.lessons.question import LessonQuestion
@@ -78,7 +78,7 @@ class LessonsPresenter(Page):
         self._background = Background(self)
         self.progress = LessonProgressStore(context, self)
         self.live = LiveRun(context, self._background, self)
-        self.lecture = Lecture(context, self.view, self.turn)
+        self.lecture = LessonLecture(context, self.view, self.turn)
         self.open_action = named(QAction(tr("Open &lesson…"), self), "openLessonAction")
         self.export_action = named(QAction(tr("Export &lessons…"), self), "exportLessonsAction")
         self.export_action.setStatusTip(tr("All lessons of the list as a website, which needs no Glyphscope"))

@@ -228,14 +228,13 @@ class VerdictLine(FollowsSize, QFrame):
             widget.hide()
 
     def _fit(self) -> None:
-        """Show the figures and the button beside the verdict, or below it in a narrow page; the expected answer is then
-        only in the menu.
-        """
-        line = self._first if self.width() >= _WIDE * letters(self) else self._second
-        self.expected_link.setVisible(self.width() >= _LINKED * letters(self))
-        if line.indexOf(self.figures) < 0:
-            line.insertWidget(1, self.figures)
-            line.insertWidget(2, self.button)
+        """Show the figures, the button and the expected answer beside the verdict, or below it in a narrow page."""
+        filled = {self._first: 1, self._second: 1}
+        for widget, least in ((self.figures, _WIDE), (self.button, _WIDE), (self.expected_link, _LINKED)):
+            line = self._first if self.width() >= least * letters(self) else self._second
+            if line.indexOf(widget) != filled[line]:
+                line.insertWidget(filled[line], widget)
+            filled[line] += 1
 
     def when_continued(self, do: Callable[[], None]) -> None:
         """Set what continues an aborted run."""
