@@ -1,7 +1,10 @@
 """Answers that were written elsewhere, judged as a run in the notation that fits them best."""
 
+import json
+
 import pytest
 
+from cli_command import command
 from glyphscope.base import resources
 from glyphscope.events import RunRequest
 from glyphscope.registry import default_registry
@@ -59,3 +62,26 @@ def test_an_invalid_call_is_read_to_its_end_with_the_deciding_character():
 def test_a_text_without_a_call_says_so():
     state, _ = read("I cannot search.")
     assert state.present.violations[0].code == "NO_TOOL_CALL"
+
+
+@pytest.mark.parametrize(
+    ("text", "way"),
+    [
+        ('{"name": "search", "arguments": {"query": "AI news"}}', ("json", "name-arguments")),
+        (
+            '{"name": "search", "arguments": {"query": "AI news", "max_results": 500}}',
+            ("json", "name-arguments"),
+        ),
+        ('{tool="search" args={query="AI news"}}', ("glyph", "tool-args")),
+        ('{action="search" query="AI news"}', None),
+        ("I cannot search.", None),
+    ],
+)
+def test_a_check_finds_the_notation_of_its_file_and_names_another_one(text, way):
+    checked = command("check", "-", text=text)
+    report = json.loads(command("check", "--json", "-", text=text).stdout)
+    assert (way and f"in {way[0].upper()}, shape {way[1]}" in checked.stdout) or way is None
+    assert (report.get("notation"), report.get("shape")) == (way or (None, None))
+    assert report["valid"] == ("500" not in text and "cannot" not in text)
+    stated = json.loads(command("check", "--json", "--notation", "glyph", "-", text=text).stdout)
+    assert "notation" not in stated and (way is None or not stated["valid"])

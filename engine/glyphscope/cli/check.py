@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, cast, get_args
 
@@ -24,11 +26,10 @@ from glyphscope.cli.inputs import (
 from glyphscope.cli.options import (
     ExpectOption,
     JsonOption,
-    NotationOption,
     RegistryOption,
-    ShapeOption,
     TemplateVarOption,
     ThinkingOption,
+    request_option,
 )
 from glyphscope.cli.output import (
     TextTable,
@@ -42,9 +43,11 @@ from glyphscope.cli.output import (
 )
 from glyphscope.events import ExpectedAnswer, Notation, RunRequest, Shape, Thinking, Violation
 from glyphscope.registry import ToolRegistry, parse_document
-from glyphscope.validation.call import CallValidator, CheckReport
+from glyphscope.validation.call import CallValidator, CheckReport, best_fit, call_judges
 from glyphscope.validation.checker import unchecked
 from glyphscope.validation.matching import Matcher
+
+_USUAL: tuple[Notation, Shape] = ("glyph", "flat")
 
 
 def check(
@@ -53,8 +56,13 @@ def check(
         typer.Argument(metavar="FILE|-", help="The text to validate; - reads standard input."),
     ] = None,
     registry: RegistryOption = None,
-    notation: NotationOption = "glyph",
-    shape: ShapeOption = "flat",
+    notation: Annotated[
+        Notation | None,
+        typer.Option(
+            help="Notation of the call. Default: of FILE, what it fits best, also in shape; of lines, glyph."
+        ),
+    ] = None,
+    shape: Annotated[Shape | None, request_option("shape")] = None,
     chunk: Annotated[
         int | None,
         typer.Option(min=1, help="Characters per token. Default: the whole text is one token."),
@@ -104,18 +112,26 @@ def check(
         option = "--readers" if readers else "--template-var"
         raise InputError(f"{option} needs --template: the form that the answer should have.")
     elif lines is not None and file is None:
-        valid = _check_lines(lines, _Registries(registry), notation, shape, chunk, stop)
+        valid = _check_lines(
+            lines, _Registries(registry), notation or _USUAL[0], shape or _USUAL[1], chunk, stop
+        )
     elif file is not None and lines is None:
         text = read_text(file)
         tools = read_registry(registry)
         request = expecting(RunRequest(prompt="", registry=tools.to_document()), expect)
-        report = _validated(text, tools, notation, in_shape(tools, shape), chunk=chunk, stop=stop)
+        asked = notation or _USUAL[0], in_shape(tools, shape or _USUAL[1])
+        written = asked
+        if notation is None and shape is None:
+            judges = chain([(asked, CallValidator(tools, *asked))], call_judges(tools))
+            written = best_fit(text, judges)[0]
+        report = _validated(text, tools, *written, chunk=chunk, stop=stop)
         difference = _difference(report, request.expected)
+        other = {} if written == asked else {"notation": written[0], "shape": written[1]}
         if as_json:
             known = {} if request.expected is None else {"difference": difference}
-            print_json({**msgspec.to_builtins(report), **known})
+            print_json({**msgspec.to_builtins(report), **known, **other})
         else:
-            _print_report(report, text, tools, difference)
+            _print_report(report, text, tools, difference, other)
         valid = report.valid and not difference
         if not report.valid:
             note_uncallable(tools.get(report.tool or ""), set())
@@ -236,7 +252,10 @@ def _one_of(line: dict[str, Any], key: str, choices: tuple[str, ...], default: s
     return cast(str, value)
 
 
-def _print_report(report: CheckReport, text: str, tools: ToolRegistry, difference: str) -> None:
+def _print_report(
+    report: CheckReport, text: str, tools: ToolRegistry, difference: str, other: Mapping[str, str]
+) -> None:
+    """`other` are the notation and the shape of the text if they were found."""
     out = console()
     deciding = min((error.char for error in report.errors), default=None)
     out.print(marked(text, deciding, out.width))
@@ -258,9 +277,10 @@ def _print_report(report: CheckReport, text: str, tools: ToolRegistry, differenc
     for tool in (tool for tool in tools if tool.name == report.tool):
         for each in unchecked(tool.parameters):
             print_note(f"! {tool.name}: {each.pointer} is not checked: {each.why}.", "yellow")
-    verdict = f"✓ a valid call of {report.tool}" if report.valid else "✗ not a valid call"
+    way = f" in {other['notation'].upper()}, shape {other['shape']}" if other else ""
+    verdict = f"✓ a valid call of {report.tool}{way}" if report.valid else f"✗ not a valid call{way}"
     if difference:
-        verdict = f"≠ a valid call of {report.tool}, not the expected one: {difference}"
+        verdict = f"≠ a valid call of {report.tool}{way}, not the expected one: {difference}"
     print_text(
         visible(verdict), "bold yellow" if difference else "bold green" if report.valid else "bold red"
     )

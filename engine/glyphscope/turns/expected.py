@@ -6,10 +6,9 @@ form, and those of a value (`validation`), of which a single call in GLYPH or JS
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol
 
-from glyphscope.events import RunEvent, Violation
 from glyphscope.grammar.tree import Grammar
 from glyphscope.registry import ToolRegistry
 from glyphscope.turns.form import DEFAULT_OPTIONS, TurnForm, TurnOptions
@@ -18,42 +17,20 @@ from glyphscope.turns.parts import ArgumentsValidator, NameValidator
 from glyphscope.turns.read import Turn
 from glyphscope.turns.validator import FormValidator
 from glyphscope.turns.validator_own import Enforced, OwnValidator, ReasonedValidator
-from glyphscope.validation.call import CallValidator
-from glyphscope.validation.streaming_validator import JudgedCall, Limits
+from glyphscope.validation.call import CallValidator, Judge
+from glyphscope.validation.streaming_validator import Limits
 
 
-class AnswerValidator(Protocol):
+class AnswerValidator(Judge, Protocol):
     """Judges an answer while it is written: text for the user and calls, or a part of a call; or, likewise, a value."""
-
-    def feed(self, text: str | bytes, token: int | None = None) -> list[RunEvent]:
-        """The verdicts that the next piece of the text decides; bytes may end inside a character."""
-
-    def finish(self) -> list[RunEvent]:
-        """The verdicts at the end of the text."""
 
     @property
     def complete(self) -> bool:
         """Whether the text may end here."""
 
     @property
-    def valid(self) -> bool:
-        """Whether the text is complete and without violations."""
-
-    @property
-    def violations(self) -> Sequence[Violation]:
-        """All violations so far."""
-
-    @property
-    def tool(self) -> str | None:
-        """The first call's tool, once it is known."""
-
-    @property
     def arguments(self) -> dict[str, Any] | None:
         """The first call's arguments, once it is complete."""
-
-    @property
-    def calls(self) -> Sequence[JudgedCall]:
-        """The calls, in order."""
 
     @property
     def content(self) -> str:

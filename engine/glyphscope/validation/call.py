@@ -10,13 +10,14 @@ To change why a name is an unknown tool: `_why_no_tool`; the text before a call:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import product
+from typing import Any, Protocol, TypeVar, get_args
 
 import msgspec
 
 from glyphscope.base.structs import ready
-from glyphscope.events import Code, Notation, Shape, Status, ToolKnown
+from glyphscope.events import Code, Notation, RunEvent, Shape, Status, ToolKnown, Violation
 from glyphscope.grammar.shapes import fitting_shape
 from glyphscope.notation import structure as s
 from glyphscope.notation.read_glyph import is_head
@@ -302,3 +303,65 @@ class CallValidator(StreamingValidator):
 def _alike(a: str, b: str) -> bool:
     """Whether two characters begin words in the same style: both upper case, both lower case, or both neither."""
     return (a.isupper(), a.islower()) == (b.isupper(), b.islower())
+
+
+# the notation of a text from elsewhere
+
+
+class Judge(Protocol):
+    """Judges a text of calls while it is written."""
+
+    def feed(self, text: str | bytes, token: int | None = None) -> list[RunEvent]:
+        """The verdicts that the next piece of the text decides; bytes may end inside a character."""
+
+    def finish(self) -> list[RunEvent]:
+        """The verdicts at the end of the text."""
+
+    @property
+    def valid(self) -> bool:
+        """Whether the text is complete and without violations."""
+
+    @property
+    def violations(self) -> Sequence[Violation]:
+        """All violations so far."""
+
+    @property
+    def tool(self) -> str | None:
+        """The first call's tool, once it is known."""
+
+    @property
+    def calls(self) -> Sequence[JudgedCall]:
+        """The calls, in order."""
+
+
+WRITTEN: tuple[tuple[Notation, Shape], ...] = tuple(product(("json", "glyph"), get_args(Shape)))
+"""The notations and shapes of a call; GLYPH is last, as it accepts JSON, too."""
+Way = TypeVar("Way")
+AnyJudge = TypeVar("AnyJudge", bound=Judge)
+
+
+def call_judges(registry: ToolRegistry) -> Iterator[tuple[tuple[Notation, Shape], CallValidator]]:
+    """A validator of one call in each notation and shape, for `best_fit`. Raises NotationError."""
+    for notation, shape in WRITTEN:
+        yield (notation, shape), CallValidator(registry, notation, shape)
+
+
+def best_fit(text: str, judges: Iterable[tuple[Way, AnyJudge]]) -> tuple[Way, AnyJudge]:
+    """The first judge for which the text is valid calls, after reading it, with what it is paired with.
+
+    If there is none, the one that knows a tool, or otherwise the one that rejects the text latest. Raises
+    LookupError without judges.
+    """
+    best: tuple[tuple[bool, bool, int], Way, AnyJudge] | None = None
+    for way, judge in judges:
+        judge.feed(text)
+        judge.finish()
+        first = min((each.char for each in judge.violations), default=len(text))
+        fit = judge.valid and bool(judge.calls), judge.tool is not None, first
+        if best is None or fit > best[0]:
+            best = fit, way, judge
+        if fit[0]:
+            break
+    if best is None:
+        raise LookupError
+    return best[1:]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
-from functools import partial
-from typing import Any, NamedTuple, TypeAlias, get_args
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from typing import Any
 
 import msgspec
 
@@ -19,8 +19,8 @@ from glyphscope.notation import parse_value, write_call, write_value
 from glyphscope.notation.shapes import call_of
 from glyphscope.registry import ToolRegistry
 from glyphscope.registry.places import find_places
-from glyphscope.turns import TurnForm, TurnTools, call_violations, read_turn
-from glyphscope.validation.call import CallValidator
+from glyphscope.turns import AnswerValidator, Expected, TurnForm, TurnOptions
+from glyphscope.validation.call import best_fit, call_judges
 
 _HINT = 'Write it as in the transcript, or as JSON: {"name": …, "arguments": {…}}.'
 
@@ -31,21 +31,6 @@ class ExpectedTextError(GlyphscopeError):
     def __init__(self, message: str, char: int = 0, hint: str = "") -> None:
         super().__init__(message, where=f"character {char}", hint=hint)
         self.char = char
-
-
-class _OtherNotation(ExpectedTextError):
-    """A text that another notation may read."""
-
-
-class _Written(NamedTuple):
-    """A call, its first character, and the character of a place in its arguments, by the place's JSON Pointer."""
-
-    call: ExpectedCall
-    start: int
-    place: Callable[[str], int]
-
-
-_Reader: TypeAlias = Callable[[str, ToolRegistry], Iterator[_Written]]
 
 
 def read_expected(
@@ -60,14 +45,13 @@ def read_expected(
         raise ExpectedTextError("There is no expected answer.", hint=_HINT if answer.is_call else "")
     if not answer.is_call:
         return ExpectedAnswer(final=FinalText(equals=_value(text, answer)))
-    readers: list[_Reader] = [_of_json, _of_glyph, *([partial(_of_turn, form)] if form is not None else [])]
-    errors: list[ExpectedTextError] = []
-    for read in readers:
-        try:
-            return ExpectedAnswer(calls=tuple(_checked(read(text, registry), KnownTools(registry))))
-        except _OtherNotation as error:
-            errors.append(error)
-    raise max(reversed(errors), key=lambda error: error.char)
+    try:
+        document = json.loads(text)
+    except json.JSONDecodeError:
+        return ExpectedAnswer(calls=_of_judges(text, registry, form))
+    except (ValueError, RecursionError):
+        raise ExpectedTextError("Invalid JSON: nested too deep, or with too large a number.") from None
+    return ExpectedAnswer(calls=tuple(_of_document(document, text, KnownTools(registry))))
 
 
 def expected_text(expected: ExpectedAnswer, notation: Notation, shape: Shape) -> str:
@@ -88,41 +72,21 @@ def expected_text(expected: ExpectedAnswer, notation: Notation, shape: Shape) ->
     return json.dumps(calls if len(calls) > 1 else calls[0], ensure_ascii=False)
 
 
-def _checked(written: Iterable[_Written], tools: KnownTools) -> Iterator[ExpectedCall]:
-    """The calls, if their tools accept them."""
-    for call, start, place in written:
-        for path, reason in call_problems(call, tools, ()):
-            raise ExpectedTextError(reason, start if path[0] == "tools" else place(to_pointer(path[1:])))
-        yield call
+def _of_judges(text: str, registry: ToolRegistry, form: TurnForm | None) -> tuple[ExpectedCall, ...]:
+    """One call in GLYPH in any shape, or the calls of a turn in that form."""
+    judges: Iterable[tuple[object, AnswerValidator]] = call_judges(registry)
+    if form is not None:
+        options = TurnOptions(most_calls=None, free_text=True)
+        judges = chain(judges, [(form, Expected(form, options).validator(registry))])
+    _way, judge = best_fit(text, judges)
+    for each in judge.violations:
+        hint = _HINT if each.code == "SYNTAX" or not each.char else ""
+        raise ExpectedTextError(f"{each.code}: {each.message}.", each.char, hint)
+    return tuple(ExpectedCall(tools=(call.tool or "",), arguments=call.arguments) for call in judge.calls)
 
 
-def _of_glyph(text: str, registry: ToolRegistry) -> Iterator[_Written]:
-    """One call in GLYPH, in the shape that reads most of it."""
-    errors = []
-    for shape in get_args(Shape):
-        validator = CallValidator(registry, "glyph", shape)
-        validator.feed(text)
-        validator.finish()
-        report = validator.report()
-        if report.valid and report.tool is not None:
-            yield _Written(
-                ExpectedCall(tools=(report.tool,), arguments=report.arguments), 0, lambda _pointer: 0
-            )
-            return
-        errors += [(error.char, error) for error in report.errors[:1]]
-    char, error = max(errors, key=lambda each: each[0])
-    hint = _HINT if error.code == "SYNTAX" or not char else ""
-    raise _OtherNotation(f"{error.code}: {error.message}.", char, hint)
-
-
-def _of_json(text: str, _registry: ToolRegistry) -> Iterator[_Written]:
-    """Calls in JSON, in any shape, in OpenAI's wrapper or as in a suite; one, or a list."""
-    try:
-        document: Any = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise _OtherNotation(f"Invalid JSON: {error.msg}.", error.pos, _HINT) from None
-    except (ValueError, RecursionError):
-        raise ExpectedTextError("Invalid JSON: nested too deep, or with too large a number.") from None
+def _of_document(document: Any, text: str, tools: KnownTools) -> Iterator[ExpectedCall]:
+    """Calls in JSON, in any shape, in OpenAI's wrapper or as in a suite; one, or a list; if their tools accept them."""
     listed = document.get("tool_calls", document) if isinstance(document, dict) else document
     root = "/tool_calls" if listed is not document else ""
     items = (
@@ -133,18 +97,23 @@ def _of_json(text: str, _registry: ToolRegistry) -> Iterator[_Written]:
     if not items:
         raise ExpectedTextError("There is no call in this list.", 0, _HINT)
     for pointer, item in items.items():
-        below, call = "/arguments", None
+        below, call, start = "/arguments", None, _char(text, pointer, "")
         if isinstance(item, dict) and isinstance(item.get("tools"), list):
             try:
                 call = msgspec.convert(item, ready(ExpectedCall))
             except msgspec.ValidationError as error:
-                raise ExpectedTextError(f"{error}.", _char(text, pointer, "")) from None
+                raise ExpectedTextError(f"{error}.", start) from None
         elif (written := call_of(item)) is not None:
             below = written.below
             call = ExpectedCall(tools=(written.tool,), arguments=written.arguments)
         if call is None:
-            raise ExpectedTextError("This is not a call.", _char(text, pointer, ""), _HINT)
-        yield _Written(call, _char(text, pointer, ""), partial(_char, text, f"{pointer}{below}"))
+            raise ExpectedTextError("This is not a call.", start, _HINT)
+        for path, reason in call_problems(call, tools, ()):
+            raise ExpectedTextError(
+                reason,
+                start if path[0] == "tools" else _char(text, f"{pointer}{below}", to_pointer(path[1:])),
+            )
+        yield call
 
 
 def _char(text: str, base: str, pointer: str) -> int:
@@ -166,16 +135,3 @@ def _value(text: str, answer: Answer) -> Any:
     if reason := unanswerable(value, answer, folded=False):
         raise ExpectedTextError(reason)
     return value
-
-
-def _of_turn(form: TurnForm, text: str, registry: ToolRegistry) -> Iterator[_Written]:
-    """The calls of a turn in the notation of a chat template."""
-    tools = TurnTools(registry)
-    turn = read_turn(text, form, tools)
-    if not turn.calls:
-        raise _OtherNotation("There is no call in the notation of the model.", turn.left_at or 0)
-    for call in turn.calls:
-        for violation in call_violations(call, tools):
-            raise ExpectedTextError(f"{violation.code}: {violation.message}.", violation.char)
-        written = ExpectedCall(tools=(call.name,), arguments=call.arguments)
-        yield _Written(written, call.start, lambda _pointer: 0)
