@@ -155,7 +155,7 @@ class EvalPage(FollowsSize, QWidget):
         yield
         self.setup = EvalSetupView(self.suites_model, self.models_model, axes, results, self.stack)
         yield
-        self.setup.lay_out()
+        yield from self.setup.lay_out()
         yield
         self.result = EvalResultView(self.stack)
         yield

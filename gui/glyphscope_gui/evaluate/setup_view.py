@@ -51,6 +51,7 @@ from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.shared.run_words import model_name, typed_answer, value_words
 from glyphscope_gui.shared.settings_grid import StructForm, mark_refused, shown_words, translated
 from glyphscope_gui.shared.text_edits import LineEdit
+from glyphscope_gui.slices import Steps
 from glyphscope_gui.theme import theme
 from glyphscope_gui.theme.sizes import GAP, is_crowded
 
@@ -360,7 +361,7 @@ class EvalSetupView(FollowsSize, QWidget):
         self.more = link(tr("More settings"), tip, self)
         self.more.setCheckable(True)
         self._row = hbox(parent=self, spacing=GAP)
-        self._is_stacked = False
+        self._is_laid_out = self._is_stacked = False
         self._connect()
         self.setFocusProxy(self.suites)
 
@@ -448,8 +449,8 @@ class EvalSetupView(FollowsSize, QWidget):
         self._asks_models = question.key == MODELS
         self.show_matrix(question.members(self.axes.usual))
 
-    def lay_out(self) -> None:
-        """Place the parts, once: a separate step, as it takes as long as making them.
+    def lay_out(self) -> Steps:
+        """Place the parts, once: separate steps, as they take as long as making them.
 
         Containers are placed before they are filled, as Qt restyles their contents at each move.
         """
@@ -457,22 +458,27 @@ class EvalSetupView(FollowsSize, QWidget):
         self._row.addWidget(_Scrolled(left, self))
         self._row.addWidget(right)
         questions = Card(tr("1  What do you want to know?"), self._questions(), parent=left)
+        yield
         self._sources = hbox((WholeRows(self.suites, flexible=True), 2), (self.scenarios, 3), spacing=GAP)
         links = self.new_suite, self.add_suite, self.edit_suite
         scenarios = Card(
             tr("2  On which scenarios?"), holder(self._sources), actions=links, padded=False, parent=left
         )
+        yield
         hint = tr("all combinations are evaluated")
         arms = Card(
             tr("3  What varies, and what stays"), self._arms(), hint=hint, actions=(self.more,), parent=left
         )
+        yield
         self._left = vbox(questions, (scenarios, 1), arms, parent=left, spacing=GAP)
         cost = self._cost_area = _Scrolled(Card(tr("Cost"), self._cost()), right)
         cost.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
         list_ = WholeRows(self.results, flexible=True)
         results = self._results_card = Card(tr("Results"), list_, padded=False, parent=right)
         self._right = vbox(cost, self.start, (results, 1), parent=right, spacing=GAP)
+        yield
         self.show_parts()
+        self._is_laid_out = True
         self._fit()
 
     def _arms(self) -> QWidget:
@@ -530,8 +536,8 @@ class EvalSetupView(FollowsSize, QWidget):
 
     def _fit(self) -> None:
         """Place the columns side by side, or in one that scrolls above the button, if large text leaves no room."""
-        if not self._row.count():
-            return  # shown before its parts are placed
+        if not self._is_laid_out:
+            return
         stacked = is_crowded(self, SIDE_BY_SIDE)
         if stacked != self._is_stacked:
             self._is_stacked = stacked
@@ -567,7 +573,8 @@ class _Scrolled(ScrollArea):
 
     def sizeHint(self) -> QSize:
         layout = self._inside.layout()
-        assert layout is not None
+        if layout is None:  # not filled yet
+            return super().sizeHint()
         high = layout.totalHeightForWidth(self.viewport().width()) if layout.hasHeightForWidth() else 0
         return QSize(super().sizeHint().width(), high or self._inside.sizeHint().height())
 
