@@ -11,6 +11,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QTabBar, QWidget
 
 from glyphscope.registry import Tool, ToolRegistry, bundled_registry, default_registry, load_registry, to_json
+from glyphscope.registry.saving import to_form
 from glyphscope_gui.project import RegistryDocument
 from glyphscope_gui.shared import LineEdit, end_work
 from glyphscope_gui.theme import ThemeManager
@@ -446,6 +447,21 @@ def test_an_exported_registry_is_read_unchanged(dock, document, tmp_path):
     dock.actions_._write(file, to_json(document.registry))
     dock.actions_.background.close()
     assert load_registry(file) == document.registry
+
+
+@pytest.mark.slow
+def test_an_import_lists_what_is_not_used_and_keeps_it(screen, dock, document, tmp_path):
+    file = tmp_path / "anthropic.json"
+    tool = {"name": "ping", "input_schema": {"type": "object"}, "defer_loading": True}
+    file.write_text(json.dumps([tool, {"type": "web_search_20260318", "name": "web_search"}]))
+    dock.actions_.read_file(file)
+    screen.until("One tool from anthropic.json")
+    screen.until("defer_loading (ping)")
+    screen.press("Replace")
+    assert to_form(document.registry, "anthropic") == json.loads(file.read_text())
+    assert dock.actions_.show_unused.isEnabled()
+    document.set_description("ping", "Answers")
+    assert to_form(document.registry, "anthropic")[0] == {**tool, "description": "Answers"}
 
 
 # -- looks ---------------------------------------------------------------------------------------------------------

@@ -41,6 +41,7 @@ COMMANDS = {
     "grammar": "grammar.grammar",
     "models": "models.app",
     "template": "template.app",
+    "tools": "tools.app",
     "mcp": "mcp.app",
     "keys": "keys.app",
     "suite": "suite.app",

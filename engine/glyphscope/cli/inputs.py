@@ -14,7 +14,7 @@ import typer
 
 from glyphscope.base.errors import GlyphscopeError
 from glyphscope.base.inputs import read_file, utf8_text
-from glyphscope.base.shorten import shorten
+from glyphscope.base.shorten import listed, shorten
 from glyphscope.base.visible import visible
 from glyphscope.cli.output import diagnostics, print_line_error, print_note
 from glyphscope.events import Answer, RunRequest, Shape, described_answer
@@ -28,6 +28,7 @@ from glyphscope.registry import (
     load_registry,
     parse_document,
 )
+from glyphscope.registry.saving import unused
 
 STDIN = "-"
 
@@ -185,4 +186,14 @@ def read_registry(path: Path | None) -> ToolRegistry:
         return default_registry()
     if str(path) in bundled_registries() and not path.exists():
         return bundled_registry(str(path))
-    return load_registry(path)
+    registry = load_registry(path)
+    if registry.kept and (found := unused(registry)):
+        names = listed([each.what for each in found], _UNUSED)
+        print_note(
+            f"! {path} has more than is used here: {names}. `glyphscope tools convert` lists it.", "yellow"
+        )
+    return registry
+
+
+_UNUSED = 5
+"""Facts that a note on a file of tools names."""

@@ -170,15 +170,20 @@ def _example_answer(schema: str, notation: Notation) -> str:
 
 
 def example_calls(registry: ToolRegistry) -> list[tuple[str, dict[str, Any]]]:
-    """A valid call for each allowed tool, made from its schema; a tool for which none was found is left out."""
-    calls = ((tool.name, _example(json.dumps(tool.parameters))) for tool in registry.allowed)
+    """A valid call for each allowed tool: its own first valid example, or one made from its schema; a tool for which
+    none was found is left out.
+    """
+    calls = (
+        (tool.name, _example(json.dumps(tool.parameters), json.dumps(tool.input_examples)))
+        for tool in registry.allowed
+    )
     return [(name, arguments) for name, arguments in calls if arguments is not None]
 
 
 @lru_cache(maxsize=4096)
-def _example(parameters: str) -> dict[str, Any] | None:
+def _example(parameters: str, given: str) -> dict[str, Any] | None:
     """Cached by the schema's text: after an edit only the edited tool's example is made again."""
-    return example_arguments(json.loads(parameters))
+    return example_arguments(json.loads(parameters), json.loads(given))
 
 
 def _example_texts(request: RunRequest, registry: ToolRegistry) -> dict[str, str]:

@@ -1,32 +1,31 @@
 """The common forms of tools, read into one form: names, descriptions and schemas, not yet checked.
 
-Glyphscope's form; OpenAI's `tools` array (wrapped in `function` or `custom`, or bare); an MCP `tools/list` result (also
-in its JSON-RPC envelope); `{name: JSON Schema}`; and `{name: {"args": {argument: {"type", "required", "min", "max",
-…}}}}`.
+Glyphscope's form; those of other programs (`tool_forms.py`), also in an object's `tools` and in a JSON-RPC envelope;
+`{name: JSON Schema}`; and `{name: {"args": {argument: {"type", "required", "min", "max", …}}}}`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
 from glyphscope.base.errors import Problem, RegistryError
 from glyphscope.base.json_values import json_file
 from glyphscope.base.pointer import Path, to_pointer
 from glyphscope.registry.check import meant_type
-from glyphscope.registry.document import plain
-from glyphscope.registry.keywords import ABOUT, ANY_TYPE, CUSTOM, DEFINITIONS, LIMITS
-from glyphscope.registry.tool import VERSION, Tool, ToolRegistry, custom_parameters
+from glyphscope.registry.keywords import ABOUT, ANY_TYPE, DEFINITIONS, LIMITS
+from glyphscope.registry.openapi import operations
+from glyphscope.registry.tool import FACTS, VERSION, Tool, ToolRegistry
+from glyphscope.registry.tool_forms import MISSING, OPERATION, Item, form_of, items, shape_for
 
 Api: TypeAlias = Literal["templates", "chat", "responses"]
 """The receiver of tools: chat templates and compatible servers, or one of OpenAI's two interfaces."""
 
-_SCHEMA_KEYS = ("parameters", "inputSchema", "input_schema")
-_OUR_KEYS = {"glyphscope", "tools", "unknown_arguments"}
-_OUR_TOOL_KEYS = {"name", "description", "enabled", "parameters"}
+_OUR_KEYS = {"glyphscope", "tools", "unknown_arguments", "kept"}
+_OUR_TOOL_KEYS = {"name", "description", "enabled", "parameters", "kept", *FACTS}
 
-_OUR_CUSTOM_KEYS = {"name", "description", "enabled", "type", "format"}
+_OUR_CUSTOM_KEYS = {"name", "description", "enabled", "type", "format", "kept", *FACTS}
 
 _SIGNS = {"args", "type", "$schema", "description", "title", *ABOUT["object"], *ANY_TYPE, *DEFINITIONS}
 """The value for a tool's name has at least one of these keys: those of a JSON Schema, or of the short form."""
@@ -46,7 +45,9 @@ _ARG_PLAIN = ABOUT["string"] | {*LIMITS["items"], "enum", "description", "defaul
 
 @dataclass(frozen=True)
 class RawTool:
-    """A tool as written. `pointers` maps a path in its schema to the place in the user's document."""
+    """A tool as written. `pointers` maps a path in its schema to the place in the user's document; `facts` are those
+    of `FACTS`, `item` its place in a file of another program, and `kept` what an earlier file had.
+    """
 
     at: Path
     name: Any
@@ -54,15 +55,20 @@ class RawTool:
     parameters: Any = None
     enabled: Any = True
     pointers: Callable[[Path], Path] = field(default=lambda path: path)
+    facts: dict[str, Any] = field(default_factory=dict)
+    item: Item | None = None
+    kept: Any = None
 
 
 @dataclass
 class RawRegistry:
-    """The tools of a document as written, and the problems with its form."""
+    """The tools of a document as written, and the problems with its form; `form` is that of another program."""
 
     tools: list[RawTool] = field(default_factory=list)
     unknown_arguments: Any = "refuse"
     problems: list[Problem] = field(default_factory=list)
+    form: str = ""
+    kept: Any = None
 
     def problem(self, path: Path, message: str) -> None:
         self.problems.append(Problem(to_pointer(path), message))
@@ -72,21 +78,24 @@ def read_forms(document: Any, where: str = "") -> RawRegistry:
     """The tools of a document in any of the forms. Raises RegistryError for any other document, or a newer version."""
     raw = RawRegistry()
     if isinstance(document, list):
-        _listed(raw, document, ())
+        _listed(raw, document, (), document)
     elif not isinstance(document, dict):
         raise _unknown_form(where)
     elif "glyphscope" in document:
         _own_form(raw, document, where)
     elif isinstance(result := document.get("result"), dict) and isinstance(result.get("tools"), list):
-        _listed(raw, result["tools"], ("result", "tools"))
+        _listed(raw, result["tools"], ("result", "tools"), document)
     elif "jsonrpc" in document:
         raise RegistryError(
             "This JSON-RPC answer has no list of tools.", where=where, hint="Save a tools/list result."
         )
-    elif isinstance(document.get("tools"), list):
-        _listed(raw, document["tools"], ("tools",))
-    elif isinstance(document.get("name"), str) or _is_wrapped(document):
-        _listed(raw, [document], None)
+    elif isinstance(document.get("tools"), list) and document.get("type") != "namespace":
+        _listed(raw, document["tools"], ("tools",), document)
+    elif isinstance(document.get("openapi"), str):
+        raw.form = "openapi"
+        raw.tools += (_of_item(Item(at, item, OPERATION), document) for at, item in operations(document))
+    elif isinstance(document.get("name"), str) or _is_single(document):
+        _listed(raw, [document], None, document)
     elif document and all(_is_schema(value) for value in document.values()):
         for name, value in document.items():
             raw.tools.append(_with_args(raw, name, value) if "args" in value else _from_schema(name, value))
@@ -95,9 +104,16 @@ def read_forms(document: Any, where: str = "") -> RawRegistry:
     return raw
 
 
-def _is_wrapped(document: dict[str, Any]) -> bool:
-    """Whether this is a single tool as Chat Completions has it."""
-    return isinstance(document.get("function"), dict) or document.get("type") == "custom"
+def _is_single(document: dict[str, Any]) -> bool:
+    """Whether this is a single tool whose name is inside it, a schema with a title, or a single tool of Gemini."""
+    return (
+        isinstance(document.get("function"), dict)
+        or document.get("type") == "custom"
+        or (isinstance(document.get("title"), str) and document.get("type") == "object")
+        or any(
+            isinstance(document.get(f"function{name}"), list) for name in ("Declarations", "_declarations")
+        )
+    )
 
 
 def _is_schema(value: Any) -> bool:
@@ -109,8 +125,8 @@ def _unknown_form(where: str) -> RegistryError:
     return RegistryError(
         "Not a tool registry.",
         where=where,
-        hint='Expected {"glyphscope": 1, "tools": [...]}, an OpenAI tools array, an MCP tools/list result, '
-        "or an object of JSON Schemas by tool name.",
+        hint='Expected {"glyphscope": 1, "tools": [...]}, the tools of OpenAI, Anthropic or Gemini, an MCP tools/list '
+        "result, an OpenAPI document, or an object of JSON Schemas by tool name.",
     )
 
 
@@ -130,11 +146,18 @@ def _own_form(raw: RawRegistry, document: dict[str, Any], where: str) -> None:
     if not isinstance(tools, list):
         raw.problem(() if tools is None else ("tools",), 'The tools are a list: "tools": [...].')
         return
+    raw.kept = document.get("kept")
     for index, item in enumerate(tools):
-        if isinstance(item, dict):
-            known = _OUR_CUSTOM_KEYS if item.get("type") == "custom" else _OUR_TOOL_KEYS
-            _report_unknown_keys(raw, item, known, ("tools", index))
-    _listed(raw, tools, ("tools",))
+        at: Path = ("tools", index)
+        if not isinstance(item, dict):
+            raw.problem(at, _NOT_A_TOOL)
+            continue
+        custom = item.get("type") == "custom"
+        _report_unknown_keys(raw, item, _OUR_CUSTOM_KEYS if custom else _OUR_TOOL_KEYS, at)
+        read = _of_item(Item(at, item, shape_for("openai-responses", custom=custom)), document)
+        facts = {name: item[name] for name in FACTS if name in item}
+        enabled = item.get("enabled", True)
+        raw.tools.append(replace(read, enabled=enabled, facts=facts, item=None, kept=item.get("kept")))
 
 
 def _report_unknown_keys(raw: RawRegistry, item: dict[str, Any], known: set[str], path: Path) -> None:
@@ -143,44 +166,41 @@ def _report_unknown_keys(raw: RawRegistry, item: dict[str, Any], known: set[str]
             raw.problem((*path, key), f"Unknown key; known keys: {', '.join(sorted(known))}.")
 
 
-def _listed(raw: RawRegistry, items: list[Any], path: Path | None) -> None:
+def _listed(raw: RawRegistry, listed: list[Any], path: Path | None, document: Any) -> None:
     """Tools that contain their name; `path` None: the document is a single tool."""
-    for index, item in enumerate(items):
-        at: Path = () if path is None else (*path, index)
-        custom = isinstance(item, dict) and item.get("type") == "custom"
-        wrapper = "custom" if custom else "function"
-        if isinstance(item, dict) and isinstance(item.get(wrapper), dict):
-            item, at = item[wrapper], (*at, wrapper)
-        if not isinstance(item, dict):
-            raw.problem(at, "A tool is an object with a name and parameters.")
-            continue
-        key = "format" if custom else next((key for key in _SCHEMA_KEYS if key in item), "parameters")
-        schema, pointers = item.get(key), below((*at, key))
-        if custom:
-            schema, pointers = _of_format(schema, (*at, key))
-        raw.tools.append(
-            RawTool(
-                at=at,
-                name=item.get("name"),
-                description=item.get("description"),
-                parameters=schema,
-                enabled=item.get("enabled", True),
-                pointers=pointers,
-            )
-        )
+    found = list(items(listed, () if path is None else path))
+    if path is None:
+        found = [each._replace(at=each.at[1:]) for each in found]
+    raw.form = form_of(found)
+    for each in found:
+        if not isinstance(each.item, dict):
+            raw.problem(each.at, _NOT_A_TOOL)
+        elif each.shape is not None:
+            raw.tools.append(_of_item(each, document))
 
 
-def _of_format(form: Any, at: Path) -> tuple[Any, Callable[[Path], Path]]:
-    """The parameters of a custom tool, and their places; Chat Completions has the grammar in an inner object."""
-    if isinstance(form, dict) and isinstance(grammar := form.get("grammar"), dict):
-        form = {**form, **grammar}
-        del form["grammar"]
-        at = (*at, "grammar")
-    if form is None:
-        form = {"type": "text"}
-    return custom_parameters(
-        form
-    ), lambda path: (*at, *path[path.index(CUSTOM) + 1 :]) if CUSTOM in path else at
+_NOT_A_TOOL = "A tool is an object with a name and parameters."
+
+
+def _of_item(found: Item, document: Any) -> RawTool:
+    """The tool that an item with a shape writes."""
+    assert found.shape is not None
+    place, values = found.shape.members, {}
+    for name, member in found.shape.members.items():
+        value = member.get(found.item, document)
+        if value is not MISSING:
+            values[name] = value
+    named = values.get("name")
+    return RawTool(
+        at=(*found.at, *place["name"].path[:-1]),
+        name=f"{found.prefix}{named}" if found.prefix and isinstance(named, str) else named,
+        description=values.get("description"),
+        parameters=values.get("parameters"),
+        enabled=found.item.get("enabled", True),
+        pointers=lambda path: place["parameters"].pointers(found.at, path),
+        facts={name: values[name] for name in FACTS if name in values},
+        item=found,
+    )
 
 
 def below(prefix: Path) -> Callable[[Path], Path]:
@@ -268,16 +288,11 @@ def with_custom(functions: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _openai(tool: Tool, api: Api) -> dict[str, Any]:
-    inner: dict[str, Any] = {"name": tool.name, "description": tool.description}
-    kind: str = "function"
-    form = tool.format if api != "templates" else None
-    if form is None:
-        inner["parameters"] = plain(tool.parameters)[0]
-    else:
-        grammar = {key: value for key, value in form.items() if key != "type"}
-        kind, nested = "custom", api == "chat" and grammar
-        inner["format"] = {"type": form["type"], "grammar": grammar} if nested else dict(form)
-    return {"type": kind, **inner} if api == "responses" else {"type": kind, kind: inner}
+    form = "openai-responses" if api == "responses" else "openai-chat"
+    if api == "templates":  # which show the model all that they get
+        tool = Tool(tool.name, tool.description, tool.parameters)
+    shape = shape_for(form, custom=api != "templates" and tool.format is not None)
+    return shape.new(tool, tool.name, None)
 
 
 def to_json(registry: ToolRegistry) -> str:

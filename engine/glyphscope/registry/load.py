@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path as FilePath
 from typing import Any
@@ -13,8 +14,9 @@ from glyphscope.base.pointer import Path, to_pointer
 from glyphscope.registry.check import check_schema
 from glyphscope.registry.document import parse_text, plain, read_registry_file
 from glyphscope.registry.forms import RawTool, below, read_forms
-from glyphscope.registry.normal_form import normalise
+from glyphscope.registry.saving import with_origin
 from glyphscope.registry.tool import Tool, ToolRegistry
+from glyphscope.registry.tool_forms import as_parameters
 
 
 def load_registry(source: FilePath | str | bytes | dict[str, Any] | list[Any]) -> ToolRegistry:
@@ -52,7 +54,10 @@ def parse_document(document: Any, where: str = "") -> ToolRegistry:
         raw.problem(("unknown_arguments",), 'Unknown arguments: "refuse" or "allow".')
     if raw.problems:
         raise _error(raw.problems, where)
-    return ToolRegistry(tuple(tools), raw.unknown_arguments)
+    registry = ToolRegistry(
+        tuple(tools), raw.unknown_arguments, raw.kept if isinstance(raw.kept, dict) else {}
+    )
+    return with_origin(registry, raw.form, [each.item for each in raw.tools], copy) if raw.form else registry
 
 
 def check_tool(tool: Tool) -> tuple[Problem, ...]:
@@ -101,6 +106,7 @@ def _check(item: RawTool) -> list[Problem]:
         found.append(_problem((*item.at, "description"), "A description is a text."))
     if not isinstance(item.enabled, bool):
         found.append(_problem((*item.at, "enabled"), "enabled is true or false."))
+    found += _fact_problems(item)
     if item.parameters is None:
         return found
     if not isinstance(item.parameters, dict):
@@ -121,12 +127,30 @@ def _unusable(name: str) -> str:
     return f"A name has no control characters; this one has U+{ord(bad):04X}." if bad else ""
 
 
+def _fact_problems(item: RawTool) -> Iterator[Problem]:
+    expected: dict[str, tuple[type, str]] = {
+        "strict": (bool, "strict is true or false."),
+        "input_examples": (list, "Examples are a list of objects, each with the arguments of a call."),
+        "output_schema": (dict, "The schema of results is a JSON Schema."),
+        "annotations": (dict, "Annotations are an object."),
+    }
+    for name, value in item.facts.items():
+        kind, words = expected[name]
+        usable = isinstance(value, kind) and (
+            not isinstance(value, list) or all(isinstance(one, dict) for one in value)
+        )
+        if value is not None and not usable:
+            yield _problem((*item.at, name), words)
+
+
 def _tool(item: RawTool) -> Tool:
-    schema = normalise(item.parameters) if item.parameters else {"type": "object", "properties": {}}
-    assert isinstance(schema, dict)  # `_check` rejected the others
-    if schema.get("type") != "object":
-        schema = {"type": "object"} | {key: value for key, value in schema.items() if key != "type"}
-    return Tool(item.name, item.description or "", schema, item.enabled)
+    facts: dict[str, Any] = {name: value for name, value in item.facts.items() if value is not None}
+    if "input_examples" in facts:
+        facts["input_examples"] = tuple(facts["input_examples"])
+    kept = item.kept if isinstance(item.kept, dict) else {}
+    return Tool(
+        item.name, item.description or "", as_parameters(item.parameters), item.enabled, **facts, kept=kept
+    )
 
 
 def _problem(path: Path, message: str) -> Problem:

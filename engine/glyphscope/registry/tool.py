@@ -26,14 +26,34 @@ def custom_parameters(form: Any) -> dict[str, Any]:
     return {"type": "object", "properties": {CUSTOM_INPUT: text}, "required": [CUSTOM_INPUT]}
 
 
+FACTS = ("strict", "input_examples", "output_schema", "annotations")
+"""The members of a tool beside its name, description and parameters, each written only if it is given."""
+
+
 @dataclass(frozen=True)
 class Tool:
-    """`parameters` is a checked JSON Schema (draft 2020-12) of type object; `enabled` puts it on the allow list."""
+    """`parameters` is a checked JSON Schema (draft 2020-12) of type object; `enabled` puts it on the allow list.
+
+    `strict` asks endpoints to enforce the schema; None leaves it to them. `input_examples` are arguments as an author
+    would write them, `output_schema` is the JSON Schema of structured results, and `annotations` are those of MCP,
+    which are claims. `kept` is the tool as its file has it (`registry/tool_forms.py`), by which it is saved in that
+    form again; it decides nothing else.
+    """
 
     name: str
     description: str = ""
     parameters: dict[str, Any] = field(default_factory=lambda: {"type": "object", "properties": {}})
     enabled: bool = True
+    strict: bool | None = None
+    input_examples: tuple[dict[str, Any], ...] = ()
+    output_schema: dict[str, Any] | None = None
+    annotations: dict[str, Any] = field(default_factory=dict)
+    kept: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
+
+    def facts(self) -> dict[str, Any]:
+        """Those of `FACTS` that are given, as JSON has them."""
+        given = {name: getattr(self, name) for name in FACTS if getattr(self, name) not in (None, (), {})}
+        return given | ({"input_examples": list(self.input_examples)} if self.input_examples else {})
 
     @property
     def argument_names(self) -> frozenset[str]:
@@ -62,10 +82,14 @@ class Tool:
 
 @dataclass(frozen=True)
 class ToolRegistry:
-    """An ordered set of tools. `unknown_arguments`: whether top-level arguments that no schema names are allowed."""
+    """An ordered set of tools. `unknown_arguments`: whether top-level arguments that no schema names are allowed.
+
+    `kept` has the form of the file that they were read from, and what it has beside tools.
+    """
 
     tools: tuple[Tool, ...] = ()
     unknown_arguments: Literal["refuse", "allow"] = "refuse"
+    kept: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
     def __hash__(self) -> int:
         return hash(self.digest)
@@ -104,14 +128,18 @@ class ToolRegistry:
     def without_tool(self, name: str) -> ToolRegistry:
         return replace(self, tools=tuple(t for t in self.tools if t.name != name))
 
-    def to_document(self) -> dict[str, Any]:
-        """The registry file's document, in Glyphscope's form."""
+    def to_document(self, *, kept: bool = True) -> dict[str, Any]:
+        """The registry file's document, in Glyphscope's form; without what is only `kept` if that is False."""
         document: dict[str, Any] = {"glyphscope": VERSION}
         if self.unknown_arguments != "refuse":
             document["unknown_arguments"] = self.unknown_arguments
+        if kept and self.kept:
+            document["kept"] = self.kept
         document["tools"] = [
             {"name": t.name, "description": t.description, "enabled": t.enabled}
             | ({"parameters": t.parameters} if t.format is None else {"type": "custom", "format": t.format})
+            | t.facts()
+            | ({"kept": t.kept} if kept and t.kept else {})
             for t in self.tools
         ]
         return document
@@ -119,4 +147,6 @@ class ToolRegistry:
     @cached_property
     def digest(self) -> str:
         """SHA-256 (hex) of the document: equal registries have equal digests."""
-        return hashlib.sha256(json.dumps(self.to_document(), ensure_ascii=True).encode()).hexdigest()
+        return hashlib.sha256(
+            json.dumps(self.to_document(kept=False), ensure_ascii=True).encode()
+        ).hexdigest()

@@ -238,7 +238,7 @@ class RegistryDocument(QObject):
         names = {tool.name for tool in registry}
         kept = [registry.get(tool.name) or tool for tool in self.registry]
         new = [tool for tool in registry if self.registry.get(tool.name) is None]
-        merged = replace(self.registry, tools=(*kept, *new))
+        merged = replace(self.registry, tools=(*kept, *new), kept=self.registry.kept or registry.kept)
         texts = {name: text for name, text in state.texts.items() if name not in names}
         problems = {name: found for name, found in state.problems.items() if name not in names}
         self._push(label, RegistryState(merged, texts, problems))

@@ -8,11 +8,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtGui import QAction, QGuiApplication, QKeySequence
-from PySide6.QtWidgets import QMenu, QWidget
+from PySide6.QtWidgets import QMenu, QMessageBox, QWidget
 
 from glyphscope.base.json_values import json_file
+from glyphscope.base.shorten import listed, shorten
 from glyphscope.registry import (
     Tool,
     ToolRegistry,
@@ -20,20 +21,23 @@ from glyphscope.registry import (
     bundled_registry,
     load_registry,
     to_json,
-    to_openai,
 )
-from glyphscope.registry.forms import Api
+from glyphscope.registry.saving import name_problems, to_form, unused
 from glyphscope.registry.tool import custom_parameters
+from glyphscope.registry.tool_forms import FORMS
 from glyphscope.store import atomic_write
 from glyphscope_gui.project import RegistryDocument
 from glyphscope_gui.project import argument_schema as schema
 from glyphscope_gui.shared.background import Background
-from glyphscope_gui.shared.dialogs import Role, ask, ask_for_file, ask_where_to_save
+from glyphscope_gui.shared.dialogs import Role, ask, ask_for_file, ask_where_to_save, open_once
 from glyphscope_gui.shared.errors import show_error
+from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.tools.tree import Item
 
-_FILTER = tr("Tools: registry, OpenAI, MCP (*.json);;All files (*)")
+_FILTER = tr("Tools: registry, OpenAI, Anthropic, Gemini, MCP, OpenAPI (*.json);;All files (*)")
+_MAX_UNUSED = 12
+"""Parts of an imported file that a dialog lists."""
 
 
 class ToolActions(QObject):
@@ -66,13 +70,13 @@ class ToolActions(QObject):
         self.bundled.setMenu(menu)
         self.paste = self._action(tr("Paste tools"), self._paste, "Ctrl+Shift+V")
         self.export_file = self._action(tr("Export the registry…"), lambda: self._ask_where_to(to_json))
-        self.export_openai = self._action(
-            tr("Export as OpenAI tools…"), lambda: self._ask_where_to(partial(_openai_text, api="chat"))
+        self.export_as = QAction(tr("Export as"), self)
+        forms = QMenu(owner)
+        forms.addActions(
+            [self._action(f"{form.title}…", partial(self._export_as, name)) for name, form in FORMS.items()]
         )
-        self.export_responses = self._action(
-            tr("Export as OpenAI tools for Responses…"),
-            lambda: self._ask_where_to(partial(_openai_text, api="responses")),
-        )
+        self.export_as.setMenu(forms)
+        self.show_unused = self._action(tr("Parts of the file that are not used…"), self._show_unused)
         self.undo = document.undo_stack.createUndoAction(self, tr("&Undo"))
         self.undo.setShortcuts(QKeySequence.StandardKey.Undo)
         self.redo = document.undo_stack.createRedoAction(self, tr("&Redo"))
@@ -84,6 +88,7 @@ class ToolActions(QObject):
         self._item = item
         for action in (self.add_argument, self.duplicate, self.remove, self.move_up, self.move_down):
             action.setEnabled(item is not None)
+        self.show_unused.setEnabled(bool(self._document.registry.kept))
 
     def read_file(self, source: Path | str) -> None:
         """Read a file of tools, or the bundled ones of that name, in the background; then ask what to do with them."""
@@ -183,20 +188,52 @@ class ToolActions(QObject):
 
     def _take(self, registry: ToolRegistry, source: str) -> None:
         """Add the tools at once if the registry is empty; otherwise ask whether to add or to replace."""
-        if not len(self._document.registry):
-            self._document.replace_registry(registry, tr("import {source}", source=source))
-            return
         name = tr("import {source}", source=source)
+        if not len(self._document.registry):
+            self._document.replace_registry(registry, name)
+            if unused(registry):
+                self._show_unused()
+            return
         ask(
             self._owner,
             "importQuestion",
             tr("One tool from {source}", source=source)
             if len(registry) == 1
             else tr("%n tools from {source}", "", len(registry), source=source),
-            tr("Add them to your tools, or replace all your tools? You can undo either."),
+            tr("Add them to your tools, or replace all your tools? You can undo either.")
+            + _unused_words(registry),
             (tr("Add"), Role.AcceptRole, lambda: self._document.add_all(registry, name)),
             (tr("Replace"), Role.DestructiveRole, lambda: self._document.replace_registry(registry, name)),
             title=tr("Import tools"),
+        )
+
+    def _show_unused(self) -> None:
+        """List what the imported file has that is not used."""
+        words = _unused_words(self._document.registry) or tr("Everything in the file is used.")
+        title = tr("Parts of the file that are not used")
+        box = named(QMessageBox(self._owner, text=title, informativeText=words.strip()), "unusedParts")
+        box.setTextFormat(Qt.TextFormat.PlainText)
+        box.setWindowTitle(tr("Import tools"))
+        open_once(box)
+
+    def _export_as(self, form: str) -> None:
+        """Export in another program's form, after a question about names that its API rejects."""
+        write = partial(self._ask_where_to, lambda registry: json_file(to_form(registry, form)))
+        names = name_problems(self._document.registry, form)
+        if not names:
+            write()
+            return
+        ask(
+            self._owner,
+            "namesQuestion",
+            tr("{form} rejects %n of the names", "", len(names), form=FORMS[form].title),
+            tr(
+                "It accepts {limit}. Rejected: {names}.",
+                limit=FORMS[form].limit,
+                names=listed([shorten(name, 40) for name in names], 5),
+            ),
+            (tr("Export anyway"), Role.AcceptRole, write),
+            title=tr("Export tools"),
         )
 
     def _ask_where_to(self, text_of: Callable[[ToolRegistry], str]) -> None:
@@ -219,5 +256,13 @@ class ToolActions(QObject):
         show_error(self._owner, error)
 
 
-def _openai_text(registry: ToolRegistry, api: Api) -> str:
-    return json_file(to_openai(registry, api))
+def _unused_words(registry: ToolRegistry) -> str:
+    """The parts of the tools' file that are not used, each in a line; empty without any."""
+    found = unused(registry)
+    if not found:
+        return ""
+    lines = [f"• {each}" for each in found[:_MAX_UNUSED]]
+    if len(found) > _MAX_UNUSED:
+        lines.append(tr("and {count:,} more", count=len(found) - _MAX_UNUSED))
+    head = tr("Not used, and kept in the project, so that an export in the same form has them again:")
+    return "\n\n" + head + "\n" + "\n".join(lines)

@@ -315,8 +315,8 @@ class ToolsDock(TakesFiles, QWidget):
             [acts.add_tool, acts.add_argument, acts.add_custom],
             [acts.duplicate, acts.remove, acts.move_up, acts.move_down],
             [acts.allow_all, acts.forbid_all],
-            [acts.bundled, acts.import_file, acts.paste],
-            [acts.export_file, acts.export_openai, acts.export_responses],
+            [acts.bundled, acts.import_file, acts.paste, acts.show_unused],
+            [acts.export_file, acts.export_as],
         )
 
     def _add_shortcuts(self) -> None:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
 from glyphscope.base.errors import GrammarError, NotationError
+from glyphscope.base.pointer import to_pointer
+from glyphscope.base.shorten import schema_error_words
 from glyphscope.grammar import chars
 from glyphscope.grammar.chars import Ranges
 from glyphscope.grammar.checking import SafeValidator
@@ -18,7 +20,7 @@ from glyphscope.grammar.regular.pattern import found
 from glyphscope.grammar.regular.regex import PatternNotEnforced, pattern_node
 from glyphscope.grammar.shortest import shortest_path
 from glyphscope.notation import parse_value, write_value
-from glyphscope.registry import facts
+from glyphscope.registry import Tool, facts
 from glyphscope.registry.keywords import ABOUT, CHOICES, CUSTOM, OTHERS, TYPES
 
 _MAX_DEPTH = 24  # levels of an example
@@ -71,12 +73,13 @@ _BY_NAME = {
 """Typical values of arguments, by the ending of their names."""
 
 
-def example_arguments(schema: dict[str, Any]) -> dict[str, Any] | None:
-    """Valid arguments for a tool's normalised `parameters`: its own example, or one with the required arguments.
+def example_arguments(schema: dict[str, Any], given: Iterable[dict[str, Any]] = ()) -> dict[str, Any] | None:
+    """Valid arguments for a tool's normalised `parameters`: the first valid ones that are `given`, its own example, or
+    one with the required arguments.
 
     None if no valid ones were found, because of a contradiction or a difficult pattern.
     """
-    for candidate in _candidates(schema):
+    for candidate in _candidates(schema, given):
         try:
             if isinstance(candidate, dict) and SafeValidator(schema).is_valid(candidate):
                 return candidate
@@ -85,8 +88,26 @@ def example_arguments(schema: dict[str, Any]) -> dict[str, Any] | None:
     return None
 
 
-def _candidates(schema: dict[str, Any]) -> Iterator[Any]:
-    own = [*schema.get("examples", ()), *([schema["default"]] if "default" in schema else ())]
+def example_problems(registry: Iterable[Tool]) -> list[str]:
+    """The input examples that violate their own tool's schema, each with the first reason."""
+    found = []
+    for tool in registry:
+        for number, example in enumerate(tool.input_examples, 1):
+            try:
+                error = next(iter(SafeValidator(tool.parameters).iter_errors(example)), None)
+            except Exception:  # as above: this example is left out, too
+                continue
+            if error is not None:
+                place = to_pointer(tuple(error.absolute_path))
+                found.append(
+                    f"Input example {number} of {tool.name} violates its schema and is not used"
+                    f"{f' ({place})' if place else ''}: {schema_error_words(error)}."
+                )
+    return found
+
+
+def _candidates(schema: dict[str, Any], given: Iterable[dict[str, Any]]) -> Iterator[Any]:
+    own = [*given, *schema.get("examples", ()), *([schema["default"]] if "default" in schema else ())]
     named = {*schema.get("properties", ())}
     closes = schema.keys().isdisjoint(OTHERS["object"])
     for candidate in own:  # after an edit, one with an argument that is no longer named would be rejected

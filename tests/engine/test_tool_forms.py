@@ -1,0 +1,248 @@
+"""Lists of tools in the forms of other programs: read, listed where something is not used, saved to an equal file."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from time import process_time
+
+import pytest
+
+from cli_command import command
+from glyphscope.base.errors import RegistryError
+from glyphscope.events import RunRequest
+from glyphscope.grammar.generate.example import example_problems
+from glyphscope.prompting.messages import example_calls, render_messages
+from glyphscope.registry import Tool, ToolRegistry, load_registry, to_json, to_openai
+from glyphscope.registry.saving import name_problems, to_form, unused
+from glyphscope.registry.tool_forms import FORMS
+
+FILES = {path.stem: path for path in sorted((Path(__file__).parent / "tool_lists").glob("*.json"))}
+CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+
+
+def document(form: str):
+    return json.loads(FILES[form].read_text())
+
+
+def words(registry: ToolRegistry) -> dict[str, str]:
+    return {each.what: each.why for each in unused(registry)}
+
+
+def test_every_form_has_a_file():
+    assert set(FILES) == set(FORMS)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_file_is_saved_to_an_equal_file_also_after_the_registry_was_saved(form):
+    registry = load_registry(FILES[form])
+    assert to_form(registry, form) == document(form)
+    again = load_registry(to_json(registry))
+    assert again == registry and again.digest == registry.digest
+    assert to_form(again, form) == document(form)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("source", FORMS)
+def test_tools_in_another_form_have_the_same_names_and_arguments(source, form):
+    registry = load_registry(FILES[source])
+    written = load_registry(json.dumps(to_form(registry, form)))
+    assert [tool.name for tool in written] == [tool.name for tool in registry]
+    if form != "openapi":  # whose operations have each argument elsewhere
+        arguments = [[tool.parameters.get("properties", {}) for tool in each] for each in (written, registry)]
+        assert arguments[0] == arguments[1]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_of_a_changed_tool_only_the_changed_member_is_written(form):
+    registry = load_registry(FILES[form])
+    tool = registry.tools[0]
+    changed = replace(registry, tools=(replace(tool, description="Changed"), *registry.tools[1:]))
+    before, after = json.dumps(document(form)), json.dumps(to_form(changed, form))
+    assert after != before
+    assert load_registry(after).tools[0] == changed.tools[0]
+    assert load_registry(after).tools[1:] == registry.tools[1:]
+    assert words(load_registry(after)).keys() >= words(registry).keys() - {"summary"}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_removed_and_added_tools_leave_the_others_where_they_are(form):
+    registry = load_registry(FILES[form])
+    new = Tool("new_tool", "New", CITY)
+    changed = replace(registry, tools=(*registry.tools[1:], new))
+    read = load_registry(json.dumps(to_form(changed, form)))
+    assert sorted(tool.name for tool in read) == sorted(tool.name for tool in changed)
+    assert {each.what for each in unused(read)} <= {each.what for each in unused(registry)} | {
+        "responses.200.description"
+    }
+
+
+def test_custom_tools_have_their_grammars_and_namespaces_their_tools():
+    chat = load_registry(FILES["openai-chat"])
+    assert chat.get("calc").format["syntax"] == "lark" and chat.get("note").format == {"type": "text"}
+    responses = load_registry(FILES["openai-responses"])
+    assert [tool.name for tool in responses] == ["forecast", "ping", "when", "crm.find", "crm.query"]
+    assert responses.get("when").format["definition"] == "[0-9]{2}:[0-9]{2}"
+    assert responses.get("crm.query").format["syntax"] == "lark"
+
+
+def test_a_new_tool_named_like_a_namespace_is_written_into_it():
+    registry = load_registry(FILES["openai-responses"])
+    registry = registry.with_tool(Tool("crm.remove", "R", CITY))
+    written = to_form(registry, "openai-responses")
+    assert [tool["name"] for tool in written[3]["tools"]] == ["find", "query", "remove"]
+
+
+def test_what_is_used_is_a_member_of_the_tool():
+    tool = load_registry(FILES["anthropic"]).tools[0]
+    assert tool.strict is True
+    assert tool.input_examples == ({"city": "Bern"}, {"city": "Rom", "days": 3})
+    mcp = load_registry(FILES["mcp"]).tools[0]
+    assert mcp.output_schema["properties"] == {"degrees": {"type": "number"}}
+    assert mcp.annotations["readOnlyHint"] is True
+    assert load_registry(FILES["gemini"]).tools[0].parameters["properties"]["city"] == {
+        "type": "string", "maxLength": 40
+    }  # fmt: skip
+    operation = load_registry(FILES["openapi"]).tools[0]
+    assert operation.parameters["required"] == ["id"]
+    assert set(operation.parameters["properties"]) == {"id", "fields", "header_id"}
+    assert operation.output_schema["$defs"]["Pet"]["properties"]["parent"] == {"$ref": "#/$defs/Pet"}
+    body = load_registry(FILES["openapi"]).get("putPet").parameters
+    assert body["properties"]["body"] == {"$ref": "#/$defs/Pet"} and "body" in body["required"]
+
+
+@pytest.mark.parametrize(
+    ("form", "expected"),
+    [
+        ("openai-chat", set()),
+        (
+            "openai-responses",
+            {
+                "defer_loading", "allowed_callers", "description of a namespace", "tool_search", "web_search",
+                "file_search", "code_interpreter", "mcp", "authorization", "programmatic_tool_calling",
+                "namespace",
+            },
+        ),
+        (
+            "anthropic",
+            {
+                "defer_loading", "allowed_callers", "cache_control", "eager_input_streaming",
+                "web_search_20260318", "tool_search_tool_bm25_20251119", "bash_20250124", "mcp_toolset",
+            },
+        ),
+        ("gemini", {"behavior", "googleSearch", "codeExecution"}),
+        ("mcp", {"title", "icons", "execution", "_meta", "nextCursor", "ttlMs"}),
+        (
+            "openapi",
+            {
+                "servers", "tags", "summary", "responses.200.description", "responses.404",
+                "responses.204", "responses.default.description", "security", "deprecated", "securitySchemes",
+            },
+        ),
+        ("functions", {"x"}),
+        ("json-schema", set()),
+        ("pydantic-ai", {"sequential", "kind", "metadata", "defer_loading"}),
+    ],
+)  # fmt: skip
+def test_everything_that_is_not_used_is_listed_with_its_reason(form, expected):
+    found = words(load_registry(FILES[form]))
+    assert {name for name in found if name != "namespace"} == expected - {"namespace"}
+    assert all(found.values())
+
+
+def test_tools_that_the_provider_runs_are_said_to_do_so():
+    found = words(load_registry(FILES["openai-responses"]))
+    assert "runs at the provider" in found["web_search"] and "credential" in found["authorization"]
+
+
+def test_an_input_example_is_the_example_of_the_prompt_unless_it_violates_the_schema():
+    tool = {"name": "a", "input_schema": CITY, "input_examples": [{"city": 5}, {"city": "Chur"}]}
+    registry = load_registry([tool])
+    assert example_calls(registry) == [("a", {"city": "Chur"})]
+    request = RunRequest(prompt="x", registry=registry.to_document())
+    assert "Chur" in render_messages(request, registry).messages[0].content
+    assert example_problems(registry) == [
+        'Input example 1 of a violates its schema and is not used (/city): 5 is not of type "string".'
+    ]
+
+
+def test_a_template_gets_names_descriptions_and_schemas_alone():
+    registry = load_registry(FILES["anthropic"])
+    assert all(set(tool["function"]) == {"name", "description", "parameters"} for tool in to_openai(registry))
+    assert to_openai(registry, "chat")[0]["function"]["strict"] is True
+
+
+@pytest.mark.parametrize(
+    ("tool", "pointer"),
+    [
+        ({"name": "a", "input_schema": CITY, "strict": "yes"}, "/0/strict"),
+        ({"name": "a", "input_schema": CITY, "input_examples": {"city": "x"}}, "/0/input_examples"),
+        ({"name": "a", "input_schema": CITY, "input_examples": ["x"]}, "/0/input_examples"),
+        ({"name": "a", "inputSchema": CITY, "outputSchema": []}, "/0/output_schema"),
+        ({"name": "a", "inputSchema": CITY, "annotations": []}, "/0/annotations"),
+    ],
+)
+def test_a_fact_of_another_kind_is_an_error_at_its_place(tool, pointer):
+    with pytest.raises(RegistryError) as caught:
+        load_registry([tool])
+    assert [problem.pointer for problem in caught.value.problems] == [pointer]
+
+
+def test_namespaces_that_clash_are_errors_with_both_places():
+    inner = [{"type": "function", "name": "find", "parameters": CITY}]
+    twice = [{"type": "namespace", "name": "crm", "description": "", "tools": inner} for _ in range(2)]
+    with pytest.raises(RegistryError) as caught:
+        load_registry([*twice, {"type": "function", "name": "crm.find", "parameters": CITY}])
+    places = {problem.pointer: problem.message for problem in caught.value.problems}
+    assert set(places) == {"/1/tools/0/name", "/2/name"}
+    assert all("/0/tools/0" in message for message in places.values())
+
+
+def test_five_thousand_tools_are_read_and_saved_in_seconds():
+    tools = [
+        {
+            "type": "function",
+            "name": f"tool_{n}",
+            "description": "D",
+            "parameters": CITY,
+            "defer_loading": True,
+        }
+        for n in range(5000)
+    ]
+    began = process_time()
+    registry = load_registry(tools)
+    assert to_form(registry, "openai-responses") == tools
+    assert process_time() - began < 20
+    assert [(each.what, len(each.places)) for each in unused(registry)] == [("defer_loading", 5000)]
+
+
+def test_a_name_of_200_characters_is_read_and_its_api_is_said_to_reject_it():
+    registry = load_registry([{"name": "a" * 200, "input_schema": CITY}, {"name": "b", "input_schema": CITY}])
+    assert name_problems(registry, "anthropic") == ("a" * 200,)
+    assert name_problems(registry, "mcp") == ()
+
+
+def test_a_damaged_file_is_read_and_saved_without_its_origin():
+    for kept in (5, {"form": "none"}, {"form": "anthropic", "at": ["x", 3], "item": {"name": "$tool"}}):
+        tool = {"name": "a", "parameters": CITY, "kept": kept}
+        for beside in (5, {}, {"form": "anthropic", "document": {"tools": "$tool"}}):
+            registry = load_registry({"glyphscope": 1, "kept": beside, "tools": [tool]})
+            assert "city" in json.dumps(to_form(registry, "anthropic"))
+            unused(registry)
+
+
+def test_convert_writes_a_form_and_lists_what_is_not_used(tmp_path):
+    result = command("tools", "convert", str(FILES["anthropic"]), "--to", "mcp", "-o", tmp_path / "x.json")
+    assert (
+        result.exit_code == 0
+        and "defer_loading (forecast)" in result.stderr
+        and "another form" in result.stderr
+    )
+    assert json.loads((tmp_path / "x.json").read_text())["tools"][0]["inputSchema"]
+    result = command("tools", "convert", FILES["anthropic"], "-o", tmp_path / "own.json")
+    assert "kept" in result.stderr
+    again = command("tools", "convert", tmp_path / "own.json", "--to", "anthropic")
+    assert json.loads(again.stdout) == document("anthropic")
+    listed = command("tools", "convert", FILES["mcp"], "--json")
+    assert json.loads(listed.stdout)["from"] == "mcp"
