@@ -326,6 +326,18 @@ QUESTIONS = {
 }
 
 
+def test_a_column_offers_no_notation_for_an_answer_that_is_a_text_and_says_why(make):
+    page, screen = make()
+    screen.ask(NOTATIONS, 2)
+    screen.vary("Shape of a call")
+    for answer in (Answer("choice", "yes\nno"), Answer("schema", '{"type": "integer"}')):
+        page.context.project.set_options(answer=answer)
+        notation, is_text = screen.find("Notation of column 1"), answer.kind == "choice"
+        assert notation.isEnabled() != is_text
+        assert ("is a text" in notation.accessibleDescription()) == is_text
+        assert "Only for tool calls" in screen.find("Shape of a call of column 1").toolTip()
+
+
 @pytest.mark.slow
 def test_a_question_brings_its_columns_in_the_playgrounds_notation(make):
     page, screen = make()

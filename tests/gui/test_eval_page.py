@@ -90,6 +90,26 @@ def test_the_first_evaluation_is_the_starter_suite_whose_scenarios_can_be_filter
     assert not screen.rows(SCENARIOS) and not screen.can("Evaluate")
 
 
+def test_notations_are_offered_if_one_of_the_answers_has_them_with_the_reason_otherwise(opened, suite):
+    screen = opened()
+    screen.set_up(suite, trials=1)
+    screen.vary("Notation", "GLYPH", "JSON")
+    screen.until_can("Evaluate")
+    boxes = {words: screen.find(f"Notation: {words}") for words in ("GLYPH", "JSON", "Native")}
+    assert all(box.isEnabled() for box in boxes.values())
+    choice, schema = {"kind": "choice", "text": "yes"}, {"kind": "schema", "text": '{"const": "yes"}'}
+    for trials, (answer, enabled) in enumerate(((choice, set()), (schema, {"GLYPH", "JSON"})), start=2):
+        final = {"final": {"equals": "yes"}}
+        scenarios = [{**each, "answer": answer, "expect": final} for each in SUITE["scenarios"]]
+        suite.write_text(json.dumps({**SUITE, "scenarios": scenarios}))
+        screen.write("Trials", trials)
+        screen.until_can("Evaluate")
+        screen.vary("Notation", "GLYPH")
+        screen.until_can("Evaluate")
+        assert {words for words, box in boxes.items() if box.isEnabled()} == enabled
+        assert ("is a text" in boxes["JSON"].toolTip()) == (not enabled)
+
+
 def test_an_evaluation_has_the_prompt_and_sampling_of_the_project_and_says_so(opened, suite):
     screen = opened()
     project = screen.page.context.project

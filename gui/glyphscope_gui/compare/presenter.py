@@ -329,6 +329,8 @@ class ColumnsPresenter(ExperimentPresenter):
         """Let the columns of a question follow the playground, unless a column has run."""
         if self._is_untouched and self.preset != OWN:
             self.choose_preset(self.preset)
+        else:
+            self._changed(None)
         self._show_facts()
 
     def _show_editable(self) -> None:

@@ -10,10 +10,10 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QMenu, QPushButton, QWidget
 
 from glyphscope.evals.running.requests import changed_request
-from glyphscope.events import Field, RunRequest, Sampling, is_needed, pairs_line, read_pairs_line, settings_of
+from glyphscope.events import Field, RunRequest, Sampling, pairs_line, read_pairs_line, settings_of
 from glyphscope_gui.compare.variants import PICKED, Variant, value_of
-from glyphscope_gui.run_settings.options import FEW, SAMPLERS, SAMPLING, Group
-from glyphscope_gui.shared.labels import named
+from glyphscope_gui.run_settings.options import FEW, SAMPLERS, SAMPLING, Group, obstacle
+from glyphscope_gui.shared.labels import named, show_obstacle
 from glyphscope_gui.shared.language import in_language, tr
 from glyphscope_gui.shared.run_words import model_name, typed_answer
 from glyphscope_gui.shared.settings_grid import (
@@ -45,7 +45,8 @@ def _picked(field: Field) -> FormRow:
     )
 
 
-_FIELDS = {**settings_of(Sampling), **settings_of(RunRequest)}
+_SAMPLING = settings_of(Sampling)
+_FIELDS = {**_SAMPLING, **settings_of(RunRequest)}
 _OTHERS = (
     "thinking",
     "reasoning_effort",
@@ -60,7 +61,7 @@ GROUPS = (
     Group("", _FIRST),
     Group(tr("Prompt and answer"), _OTHERS),
     Group(SAMPLING, FEW),
-    Group(SAMPLERS, tuple(name for name in settings_of(Sampling) if name not in (*_FIRST, *FEW))),
+    Group(SAMPLERS, tuple(name for name in _SAMPLING if name not in (*_FIRST, *FEW))),
 )
 """The settings that columns can vary."""
 ROWS: dict[str, FormRow] = {
@@ -158,12 +159,9 @@ class VariantPicker(SettingsGrid):
         if reset_of(field):
             field.set_usual(value_of({}, name, base))
         field.show_value(value_of(variant, name, base))
-        if name == "shape":
-            field.setEnabled(variant["notation"] != "native")
-        elif name == "constrain_from":
-            field.setEnabled(variant["constraint"] != "off" and variant["strategy"] == "direct")
-        elif (setting := settings_of(Sampling).get(name)) is not None:
-            field.setEnabled(is_needed(changed_request(base, variant).sampling, setting))
+        option = f"sampling.{name}" if name in _SAMPLING else name
+        if option != name or name in PICKED:
+            show_obstacle(field, ROWS[name].tip, obstacle(changed_request(base, variant), None, option))
 
     def _edited(self, name: str, value: Any) -> None:
         variant = {**self._variant, name: value}

@@ -355,6 +355,7 @@ class EvaluatePresenter(Page):
             return
         setup.show_models()
         setup.scenarios.model.show_rows(found.scenarios)
+        setup.axes.show_answers(() if found.plan is None else found.plan.answers)
         if found.price is None:
             setup.show_cost("", found.problem)
             return

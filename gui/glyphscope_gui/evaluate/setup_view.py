@@ -4,7 +4,7 @@ those that stay; the cost, the start and earlier results on the right.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -30,11 +30,20 @@ from glyphscope.evals.matrix.plan import Matrix, typed_text
 from glyphscope.evals.matrix.questions import MODELS, QUESTIONS, SettingsQuestion
 from glyphscope.evals.running.place import MAX_JOBS, SamplesPlace, read_place
 from glyphscope.evals.suites.imported import endings
-from glyphscope.events import Answer, read_pairs_line, settings_of
+from glyphscope.events import Answer, RunRequest, read_pairs_line, settings_of
+from glyphscope.runs.problems import notation_obstacle
 from glyphscope_gui.evaluate.setup_lists import MARGINS, ScenarioPicker, TickList, TicksModel
 from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.fields import field_label
-from glyphscope_gui.shared.labels import PlainLabel, link, named, push_button, show_words, words_label
+from glyphscope_gui.shared.labels import (
+    PlainLabel,
+    link,
+    named,
+    push_button,
+    show_obstacle,
+    show_words,
+    words_label,
+)
 from glyphscope_gui.shared.language import in_language, tr
 from glyphscope_gui.shared.layouts import (
     STRETCH,
@@ -153,6 +162,20 @@ class EvalAxes(QWidget):
             if (ticked := values.get(values_of(axis))) is not None:
                 self._show_ticked(axis, ticked)
         self.show_rows()
+
+    def show_answers(self, answers: Iterable[Answer]) -> None:
+        """Enable the notations that one of these answers has; of several ticked ones, each can be unticked."""
+        requests = [RunRequest(prompt="", registry={}, answer=answer) for answer in dict.fromkeys(answers)]
+        boxes = self._boxes[values_of("notation")]
+        several = sum(box.isChecked() for _, box in boxes) > 1
+        for (value, box), (_value, _words, about) in zip(
+            boxes, translated(OFFERED["notation"].setting.choices)
+        ):
+            found = [notation_obstacle(each, None, native=value == "native") for each in requests]
+            can_leave = several and box.isChecked()
+            why_not = found[0].words if found and found[0] and all(found) else ""
+            show_obstacle(box, about, why_not)
+            box.setEnabled(can_leave or not why_not)
 
     def _show_ticked(self, axis: str, ticked: Sequence[Any]) -> None:
         boxes = self._boxes[values_of(axis)]

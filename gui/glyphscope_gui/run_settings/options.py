@@ -28,6 +28,7 @@ from glyphscope.events import (
     settings_of,
 )
 from glyphscope.prompting.strategies import strategy_preset
+from glyphscope.runs.problems import notation_obstacle
 from glyphscope_gui.shared.language import in_language, tr
 from glyphscope_gui.shared.run_words import value_words
 from glyphscope_gui.shared.settings_grid import shown_words
@@ -185,6 +186,9 @@ def obstacle(options: RunRequest, model: ModelInfo | None, name: str) -> str:
         return tr("It needs: {settings}.", settings=", ".join(titles))
     without = options.constraint == "off"
     match name:
+        case "notation":
+            why_not = notation_obstacle(options, model, native=False)
+            return "" if why_not is None else why_not.words
         case "loop.max_tool_calls_per_turn" if not options.loop.parallel_tool_calls:
             return tr("Without parallel calls, it is 1.")
         case "loop.fix_empty_final_disable_tools" if not options.loop.fix_empty_final:

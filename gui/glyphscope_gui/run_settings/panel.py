@@ -40,7 +40,7 @@ from glyphscope_gui.run_settings.options import (
 )
 from glyphscope_gui.run_settings.popup import SettingsPopup
 from glyphscope_gui.shared.dialogs import ask_for_file
-from glyphscope_gui.shared.labels import PlainLabel, link, named, push_button, words_label
+from glyphscope_gui.shared.labels import PlainLabel, link, push_button, show_obstacle, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, holder, vbox
 from glyphscope_gui.shared.settings_grid import LinesSetting, TextSetting, mark_refused, setting_tip
@@ -204,12 +204,8 @@ class OptionsPanel(SettingsPopup):
         self._show_obstacle(name)
 
     def _show_obstacle(self, name: str) -> None:
-        field = self.groups.fields[name]
         why_not = obstacle(self._options, self._model, name)
-        field.setEnabled(not why_not)
-        tip = " ".join(filter(None, (setting_tip(OPTIONS[name]), why_not)))
-        if field.accessibleDescription() != tip:
-            named(field, description=tip, tip=tip)
+        show_obstacle(self.groups.fields[name], setting_tip(OPTIONS[name]), why_not)
 
     def _mark(self, name: str) -> None:
         field = self.groups.fields[name]

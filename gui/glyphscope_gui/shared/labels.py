@@ -51,6 +51,14 @@ def named(
     return widget
 
 
+def show_obstacle(control: QWidget, about: str, why_not: str) -> None:
+    """Enable a control, or disable it with the reason `why_not`, which follows what it is `about`, as its tip."""
+    control.setEnabled(not why_not)
+    tip = " ".join(filter(None, (about, why_not)))
+    if control.accessibleDescription() != tip:
+        named(control, description=tip, tip=plain_tip(tip))
+
+
 def set_role(widget: QWidget, role: object, *, key: str = "role") -> None:
     """Set the property that selects a style, on a widget that may already be visible."""
     if widget.property(key) != role:

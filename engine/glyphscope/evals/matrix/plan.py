@@ -185,6 +185,17 @@ class Plan:
         return PlannedSamples(self.order, range(len(self.order)))
 
     @property
+    def answers(self) -> set[Answer]:
+        """All kinds of answers that are asked for."""
+        of_arms = {arm.answer for arm in self.arms}
+        return {
+            answer_of(loaded.suite, scenario, of_arm)
+            for loaded in self.suites
+            for scenario in loaded.suite.scenarios
+            for of_arm in of_arms
+        }
+
+    @property
     def cost(self) -> PlanCost:
         scenarios = [scenario for suite in self.suites for scenario in suite.suite.scenarios]
         each = len(self.arms) * self.matrix.trials
