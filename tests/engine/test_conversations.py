@@ -78,7 +78,7 @@ def test_openais_list_is_a_system_prompt_the_turns_and_the_next_message():
         ('[{"role": "bot", "content": "x"}]', "#/0", 'unknown role "bot"'),
         ('[{"role": ["user"], "content": "x"}]', "#/0", "unknown role"),
         ('[{"role": "user", "content": 1}]', "#/0/content", "must be text"),
-        ('[{"role": "user", "content": [{"type": "image_url"}]}]', "#/0/content/0", "Only text is supported"),
+        ('[{"role": "user", "content": [5]}]', "#/0/content", "must be text"),
         ('[{"role": "user", "tool_calls": [1]}]', "#/0/tool_calls", "Only an assistant message"),
         ('[{"role": "assistant", "tool_calls": [{}]}]', "#/0/tool_calls/0", "name of a tool"),
         (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 
 import msgspec
@@ -113,6 +114,30 @@ def test_a_project_that_cannot_be_read_leaves_the_open_one(controller, path, qtb
     qtbot.waitUntil(lambda: bool(controller.errors))
     assert words in str(controller.errors[0])
     assert controller.prompt.user == "mine" and controller.path is None
+
+
+def test_the_body_of_a_request_opens_as_a_project_that_is_saved_under_another_name(
+    controller, tmp_path, qtbot
+):
+    path = tmp_path / "body.json"
+    tools = [{"name": "ping", "input_schema": {"type": "object"}, "strict": True}]
+    messages = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Yes?"}]
+    body = {
+        "system": "Be brief.",
+        "messages": [*messages, {"role": "user", "content": "Ping"}],
+        "tools": tools,
+    }
+    path.write_text(
+        json.dumps({**body, "max_tokens": 77, "tool_choice": {"type": "any"}, "metadata": {"a": 1}})
+    )
+    with qtbot.waitSignal(controller.unusedFound) as found:
+        controller.open(path)
+    assert [each.what for each in found.args[0]] == ["metadata"]
+    request = controller.request
+    assert (request.system_prompt, request.prompt, request.max_tokens) == ("Be brief.", "Ping", 77)
+    assert [message.content for message in request.history] == ["Hi", "Yes?"]
+    assert controller.tools.registry.get("ping").strict is True
+    assert controller.path is None and not controller.is_dirty
 
 
 def test_a_full_disk_leaves_the_old_file_and_the_edits(controller, path, monkeypatch):

@@ -464,6 +464,25 @@ def test_an_import_lists_what_is_not_used_and_keeps_it(screen, dock, document, t
     assert to_form(document.registry, "anthropic")[0] == {**tool, "description": "Answers"}
 
 
+def test_a_request_is_opened_as_a_project_or_gives_its_tools(screen, dock, document, tmp_path):
+    file, found = tmp_path / "body.json", []
+    tools = [{"name": "ping", "input_schema": {"type": "object"}}]
+    file.write_text(
+        json.dumps({"model": "m", "messages": [{"role": "user", "content": "Hi"}], "tools": tools})
+    )
+    dock.actions_.requestFound.connect(found.append)
+    dock.actions_.read_file(file)
+    screen.until("body.json is a whole request")
+    screen.press("Open as a project")
+    assert found == [file]
+    dock.actions_.read_file(file)
+    screen.until("body.json is a whole request")
+    screen.press("Import its tools")
+    screen.until("One tool from body.json")
+    screen.press("Replace")
+    assert names(document) == ["ping"]
+
+
 # -- looks ---------------------------------------------------------------------------------------------------------
 
 

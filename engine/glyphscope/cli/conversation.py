@@ -8,9 +8,11 @@ from typing import Annotated, Any, TypeAlias
 import typer
 
 from glyphscope.cli.inputs import STDIN, InputError, read_json, read_text, shown_source
-from glyphscope.events import Message, default_order, settings_of
+from glyphscope.cli.output import print_unused
+from glyphscope.events import Message, RunRequest, default_order, settings_of
 from glyphscope.prompting.message_list import read_messages
 from glyphscope.runs import RunState, answer_messages, history_after, run_state
+from glyphscope.store import load_project
 from glyphscope.store.bundle import read_run
 from glyphscope.store.named_models import RECORDED
 
@@ -39,7 +41,18 @@ _WITHOUT_OPTION = ("preset",)
 def _continued(context: typer.Context, file: Path | None) -> Path | None:
     """Make the settings of that run the defaults of the command's options."""
     if file is not None and not context.resilient_parsing:
-        context.default_map = {**(context.default_map or {}), **_defaults(recorded_state(file))}
+        started = recorded_state(file).started
+        assert started is not None
+        name = started.request.model or started.model.path
+        context.default_map = {**(context.default_map or {}), **_defaults(started.request, name)}
+    return file
+
+
+def _opened(context: typer.Context, file: Path | None) -> Path | None:
+    """Make the settings of that project the defaults of the command's options."""
+    if file is not None and not context.resilient_parsing:
+        request = load_project(file).project.request
+        context.default_map = {**(context.default_map or {}), **_defaults(request, request.model)}
     return file
 
 
@@ -54,6 +67,26 @@ ContinueOption: TypeAlias = Annotated[
         callback=_continued,
     ),
 ]
+
+
+ProjectOption: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--project",
+        metavar="FILE",
+        help="A project, or the JSON body of a request to Chat Completions, Responses or Messages: its tools, messages "
+        "and settings are the defaults.",
+        is_eager=True,
+        callback=_opened,
+    ),
+]
+
+
+def opened_request(file: Path) -> RunRequest:
+    """The request of a project or a body, whose unused parts are listed on stderr."""
+    stored = load_project(file)
+    print_unused(() if stored.opened is None else stored.opened.unused)
+    return stored.project.request
 
 
 def recorded_state(file: Path) -> RunState:
@@ -71,17 +104,26 @@ def recorded_state(file: Path) -> RunState:
 
 
 def conversation_members(
-    prompt: str | None, system: str | None, messages: str | None, before: RunState | None
+    prompt: str | None,
+    system: str | None,
+    messages: str | None,
+    before: RunState | None,
+    opened: RunRequest | None = None,
 ) -> dict[str, Any]:
-    """The members of a request with its messages. `before` is the continued run. Raises InputError."""
-    if messages is not None and before is not None:
-        raise InputError("--messages and --continue exclude each other.", hint="Give one of them.")
+    """The members of a request with its messages. `before` is the continued run, `opened` the request of a project.
+    Raises InputError.
+    """
+    if (messages is not None) + (before is not None) + (opened is not None) > 1:
+        raise InputError("--messages, --continue and --project exclude each other.", hint="Give one of them.")
     words = read_text(STDIN) if prompt == STDIN else prompt
     members: dict[str, Any] = {"prompt": words}
     if before is not None and before.started is not None:
         request = before.started.request
         members |= {"history": history_after(before, request), "system_prompt": request.system_prompt}
         members["system"] = request.system
+    elif opened is not None:
+        members |= {"history": opened.history, "system_prompt": opened.system_prompt, "system": opened.system}
+        members["prompt"] = opened.prompt if words is None else words
     elif messages is not None:
         members |= _listed(messages, words)
     members |= system_members(system)
@@ -101,14 +143,12 @@ def system_members(given: str | None) -> dict[str, Any]:
     return {"system_prompt": given}
 
 
-def rest_of(before: RunState, given: dict[str, bool]) -> dict[str, Any]:
-    """Members of the continued run's request that have no option of the same form, unless they were `given`.
+def rest_of(request: RunRequest, given: dict[str, bool]) -> dict[str, Any]:
+    """Members of a continued run's or a project's request that have no option of the same form, unless they were
+    `given`.
 
     The tools that it allowed to run are not included, because a record may be from anyone.
     """
-    if before.started is None:
-        return {}
-    request = before.started.request
     names = (*_WITHOUT_OPTION, *(name for name, is_given in given.items() if not is_given))
     return {name: getattr(request, name) for name in names}
 
@@ -151,12 +191,8 @@ def _is_file(given: str) -> bool:
     return False
 
 
-def _defaults(state: RunState) -> dict[str, Any]:
-    """The continued run's settings, by the names of the command's parameters."""
-    if state.started is None:
-        return {}
-    request, model = state.started.request, state.started.model
-    name = request.model or model.path
+def _defaults(request: RunRequest, name: str) -> dict[str, Any]:
+    """The settings of a request with that model, by the names of the command's parameters."""
     defaults = {
         field.key: field.written(getattr(settings, field.name))
         for settings in (request, request.repair)

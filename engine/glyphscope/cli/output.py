@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -18,6 +18,7 @@ from glyphscope.base.errors import DocumentError, GlyphscopeError, PlacedProblem
 from glyphscope.base.shorten import shorten
 from glyphscope.base.visible import escaped, visible
 from glyphscope.events import Status
+from glyphscope.registry.saving import Unused
 
 STATUS_MARKS: dict[Status, tuple[str, str]] = {
     "open": ("…", "yellow"),
@@ -76,6 +77,20 @@ def print_text(text: str = "", style: str = "", *, lines: bool = False) -> None:
 def print_note(text: str, style: str = "", *, lines: bool = False) -> None:
     """Print a line about an answer on stderr; otherwise like `print_text`."""
     diagnostics().print(Text(visible(text, lines=lines), style))
+
+
+_UNUSED = 20
+
+
+def print_unused(found: Sequence[Unused], words: str = "Not used here:") -> None:
+    """List on stderr the parts of a file that are not used, if there are any."""
+    if not found:
+        return
+    print_note(f"! {words}", "yellow")
+    for each in found[:_UNUSED]:
+        print_note(f"  {each}")
+    if len(found) > _UNUSED:
+        print_note(f"  … and {len(found) - _UNUSED} more")
 
 
 class TextTable(Table):

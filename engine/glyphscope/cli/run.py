@@ -23,8 +23,10 @@ from glyphscope.base.visible import visible
 from glyphscope.cli.conversation import (
     ContinueOption,
     MessagesOption,
+    ProjectOption,
     SystemOption,
     conversation_members,
+    opened_request,
     recorded_state,
     rest_of,
 )
@@ -247,6 +249,7 @@ def run(
     system: SystemOption = None,
     messages: MessagesOption = None,
     continued: ContinueOption = None,
+    project: ProjectOption = None,
     sampling: SamplingOptions,
     loading: LoadingOption,
     stored: StoredPromptsOption,
@@ -275,12 +278,14 @@ def run(
     }
     own, template = _own_grammar(grammar, constraint), read_chat_template(chat_template)
     before = None if continued is None else recorded_state(continued)
+    opened_project = None if project is None else opened_request(project)
+    base = before.started.request if before is not None and before.started is not None else opened_project
     own_tools = read_registry(registry)
-    if before is not None and before.started is not None and registry is None:
-        own_tools = parse_document(before.started.request.registry, str(continued))
+    if base is not None and registry is None:
+        own_tools = parse_document(base.registry, str(continued or project))
     how.warn_of_unused(given.over(usual))
     request = RunRequest(
-        **conversation_members(prompt, system, messages, before),
+        **conversation_members(prompt, system, messages, before, opened_project),
         registry=own_tools.to_document(),
         model=model,
         grammar=own,
@@ -288,7 +293,7 @@ def run(
         **{**how.members, **members},
         sampling=sampling.of(ModelInfo(name=model)),
     )
-    if before is not None:
+    if base is not None:
         named = {
             "answer": "answer" in given,
             "grammar": bool(grammar),
@@ -297,7 +302,7 @@ def run(
         }
         named |= {"loop": bool(how.preset or how.loop), "stop": "stop" in given}
         request = msgspec.structs.replace(
-            request, **rest_of(before, {**named, "sampling": sampling.profile is not None})
+            request, **rest_of(base, {**named, "sampling": sampling.profile is not None})
         )
         if sampling.profile is None:
             request = msgspec.structs.replace(request, sampling=sampling.given.over(request.sampling))
@@ -310,7 +315,7 @@ def run(
         tools = stack.enter_context(
             closing(
                 open_sources(
-                    how.mcp or (), own_tools, own=registry is not None or before is not None, yes=how.yes
+                    how.mcp or (), own_tools, own=registry is not None or base is not None, yes=how.yes
                 )
             )
         )

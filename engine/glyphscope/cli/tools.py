@@ -12,7 +12,7 @@ import typer
 from glyphscope.base.visible import escaped
 from glyphscope.cli.inputs import shown_source
 from glyphscope.cli.options import JsonOption
-from glyphscope.cli.output import print_json, print_note
+from glyphscope.cli.output import print_json, print_note, print_unused
 from glyphscope.grammar.generate.example import example_problems
 from glyphscope.registry import ToolRegistry, load_registry
 from glyphscope.registry.saving import name_problems, to_form, unused
@@ -53,22 +53,12 @@ def convert(
         return
     if output is None:
         typer.echo(text, nl=False)
-    note_unused(registry, str(to))
+    own = to in (OWN, registry.kept.get("form"))
+    print_unused(
+        unused(registry), f"Not used here, and {'kept' if own else f'not written, as {to} is another form'}:"
+    )
     print_problems(registry, to)
     print_note(f"{shown_source(str(file))}: {len(registry)} tools")
-
-
-def note_unused(registry: ToolRegistry, to: str = OWN) -> None:
-    """List on stderr what the registry's file has that is not used, and whether the form `to` keeps it."""
-    found = unused(registry)
-    if not found:
-        return
-    kept = "kept" if to in (OWN, registry.kept.get("form")) else f"not written, as {to} is another form"
-    print_note(f"! Not used here, and {kept}:", "yellow")
-    for each in found[:_SHOWN]:
-        print_note(f"  {each}")
-    if len(found) > _SHOWN:
-        print_note(f"  … and {len(found) - _SHOWN} more; --json lists them all")
 
 
 def print_problems(registry: ToolRegistry, to: str) -> None:

@@ -9,10 +9,13 @@ from typing import Any, NamedTuple
 import msgspec
 
 from glyphscope.base.errors import PromptError
+from glyphscope.base.figures import byte_size
 from glyphscope.base.json_values import json_file
 from glyphscope.base.shorten import shorten
 from glyphscope.events import Message, ToolCall
 from glyphscope.models.chat_messages import REASONING_KEYS, CallStyle, link_results, template_message
+from glyphscope.registry.saving import Notes
+from glyphscope.registry.tool import CUSTOM_INPUT
 
 ROLES = ("system", "user", "assistant", "tool")
 _SYSTEM = ("system", "developer")
@@ -30,20 +33,25 @@ class Conversation(NamedTuple):
     prompt: str
 
 
-def read_messages(value: Any, where: str = "") -> Conversation:
+def read_messages(
+    value: Any, where: str = "", places: Sequence[str] = (), notes: Notes | None = None
+) -> Conversation:
     """The conversation in an array of messages, or in an object with one under `messages`.
 
-    `where` names the document; errors add the message's place as a JSON Pointer. Raises PromptError for anything but a
-    list of messages, and for a tool result without a call.
+    `where` names the document; errors add the message's place as a JSON Pointer, one of the `places` of messages that
+    were read from another form. Images and other parts are replaced by a text that says so, which `notes` lists.
+    Raises PromptError for anything but a list of messages, and for a tool result without a call.
     """
     listed = value.get("messages") if isinstance(value, dict) else value
     if not isinstance(listed, list):
         raise PromptError("Not a list of messages.", where=where, hint=_EXPECTED)
     read: list[Message] = []
+    notes = Notes() if notes is None else notes
     for number, item in enumerate(listed):
-        read.append(_message(item, f"{where}#/{number}"))
+        place = f"{where}#{places[number] if number < len(places) else f'/{number}'}"
+        read.append(_message(item, place, notes))
         if problem := result_problem(read, number):
-            raise PromptError(problem, where=f"{where}#/{number}")
+            raise PromptError(problem, where=place)
     begins = next((n for n, message in enumerate(read) if message.role != "system"), len(read))
     system = "\n\n".join(message.content for message in read[:begins] if message.content)
     turns = tuple(read[begins:])
@@ -113,7 +121,7 @@ def _decoded(text: str, where: str = "") -> Any:
         raise PromptError(f"Not JSON: {error}.", where=where) from None
 
 
-def _message(item: Any, where: str) -> Message:
+def _message(item: Any, where: str, notes: Notes) -> Message:
     if not isinstance(item, dict):
         raise PromptError(
             f"Not a message: {shorten(json.dumps(item), _MAX_SHOWN)}.", where=where, hint=_EXPECTED
@@ -130,7 +138,7 @@ def _message(item: Any, where: str) -> Message:
         raise PromptError("Only an assistant message has tool calls.", where=f"{where}/tool_calls")
     return Message(
         role=role,
-        content=_content(item.get("content"), f"{where}/content"),
+        content=text_of(item.get("content"), f"{where}/content", notes),
         tool_calls=_calls(calls, f"{where}/tool_calls") if calls is not None else (),
         reasoning=next((_text(item, key, where) for key in REASONING_KEYS if item.get(key)), ""),
         tool_call_id=_text(item, "tool_call_id", where),
@@ -138,24 +146,53 @@ def _message(item: Any, where: str) -> Message:
     )
 
 
-def _content(value: Any, where: str) -> str:
-    """Text, null for none, or OpenAI's list of parts."""
+def text_of(value: Any, where: str, notes: Notes) -> str:
+    """Text, null for none, or a list of parts: those without text are replaced, and noted. Raises PromptError."""
     if value is None or isinstance(value, str):
         return value or ""
-    if not isinstance(value, list):
+    if not isinstance(value, list) or not all(isinstance(part, dict | str) for part in value):
         raise PromptError("The content of a message must be text.", where=where)
-    return "".join(_parts(value, where))
+    return "".join(_part(part, f"{where}/{number}", notes) for number, part in enumerate(value))
 
 
-def _parts(value: list[Any], where: str) -> Iterator[str]:
-    for number, part in enumerate(value):
-        if not (isinstance(part, dict) and isinstance(part.get("text"), str)):
-            raise PromptError(
-                "Only text is supported in the content of a message.",
-                where=f"{where}/{number}",
-                hint="Leave images, audio and files out.",
-            )
-        yield part["text"]
+def _part(part: dict[str, Any] | str, where: str, notes: Notes) -> str:
+    if isinstance(part, str):
+        return part
+    place = where.partition("#")[2] or where
+    for key in ("text", "refusal"):
+        if isinstance(part.get(key), str):
+            notes.leave(part, ("type", key), place, "a text")
+            return str(part[key])
+    kind = str(part.get("type", "part")).removeprefix("input_").removesuffix("_url")
+    notes.add(
+        f"{kind} in a message",
+        "only text is read; a text in its place says so.",
+        where.partition("#")[2] or where,
+    )
+    return f"[{kind}{_about(part)}: left out, as only text is read]"
+
+
+def _about(part: dict[str, Any]) -> str:
+    """The kind and size of the data, or the address, in a part that is not text."""
+    for value in _texts(part):
+        if value.startswith("data:"):
+            kind, _, data = value.removeprefix("data:").partition(";base64,")
+            return f", {shorten(kind, _MAX_SHOWN)}, {byte_size(len(data) * 3 // 4)}"
+        if "://" in value[:12]:
+            return f" {shorten(value, _MAX_SHOWN)}"
+    source = part.get("source")
+    if isinstance(source, dict) and isinstance(inner := source.get("data"), str):
+        return f", {shorten(str(source.get('media_type', '')), _MAX_SHOWN)}, {byte_size(len(inner) * 3 // 4)}"
+    return ""
+
+
+def _texts(part: dict[str, Any]) -> Iterator[str]:
+    """The texts in a part, and in the objects directly inside it."""
+    for value in part.values():
+        if isinstance(value, dict):
+            yield from (inner for inner in value.values() if isinstance(inner, str))
+        elif isinstance(value, str):
+            yield value
 
 
 def _calls(value: Any, where: str) -> tuple[ToolCall, ...]:
@@ -165,11 +202,12 @@ def _calls(value: Any, where: str) -> tuple[ToolCall, ...]:
 
 
 def _call(item: Any, where: str) -> ToolCall:
-    function = item.get("function", item) if isinstance(item, dict) else None
+    function = item.get("function", item.get("custom", item)) if isinstance(item, dict) else None
     name = function.get("name") if isinstance(function, dict) else None
     if not isinstance(function, dict) or not isinstance(name, str) or not name:
         raise PromptError("A tool call needs the name of a tool.", where=where)
-    arguments = function.get("arguments", {})
+    custom = {CUSTOM_INPUT: function.get("input", "")} if isinstance(item.get("custom"), dict) else {}
+    arguments = function.get("arguments", custom)
     if isinstance(arguments, str):
         arguments = _decoded(arguments or "{}", where)
     if not isinstance(arguments, dict):

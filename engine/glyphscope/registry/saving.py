@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -206,6 +206,27 @@ class Unused(NamedTuple):
         return f"{self.what} ({where}): {self.why}"
 
 
+class Notes:
+    """Collects what is not used, each name and reason once, with its places."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[str, str], list[str]] = {}
+
+    def add(self, what: str, why: str, place: str) -> None:
+        self._found.setdefault((what, why), []).append(place)
+
+    def leave(self, item: Mapping[str, Any], used: Collection[str], place: str, of: str) -> None:
+        """Note the members of an item that are not used, unless they are empty; `of` says in words what it is."""
+        for key, value in item.items():
+            if key not in used and value not in (None, [], {}):
+                self.add(f"{key} of {of}", why_unused(key), f"{place}/{key}")
+
+    def found(self) -> tuple[Unused, ...]:
+        """The most frequent first."""
+        ordered = sorted(self._found.items(), key=lambda each: -len(each[1]))
+        return tuple(Unused(what, why, tuple(places)) for (what, why), places in ordered)
+
+
 _AT_PROVIDER = "runs at the provider; it is not offered to a model here."
 _WHY = {
     "tool_search": "tools are not searched for: all allowed tools are offered at once.",
@@ -215,6 +236,18 @@ _WHY = {
     "eager_input_streaming": "arguments are always shown while they are written.",
     "nextCursor": "the list has more pages, which are not in this file.",
     "behavior": "a call is always awaited.",
+    "model": "the project's model answers.",
+    "stream": "an answer is always shown while it is written.",
+    "stream_options": "an answer is always shown while it is written.",
+    "signature": "only the provider reads it.",
+    "encrypted_content": "only the provider reads it.",
+    "previous_response_id": "the earlier messages are at the provider.",
+    "conversation": "the earlier messages are at the provider.",
+    "mcp_servers": "no server is connected: import its tools.",
+    "logprobs": "probabilities are always recorded.",
+    "top_logprobs": "the options of the run set the number of alternatives.",
+    "logit_bias": "its tokens are those of another model.",
+    "n": "a run has one answer.",
     "title": "the name is shown.",
     "icons": "the name is shown.",
     "servers": "no call is sent to a server.",
@@ -230,7 +263,7 @@ _STRUCTURE = frozenset(
 
 def unused(registry: ToolRegistry) -> tuple[Unused, ...]:
     """The parts of its file that Glyphscope keeps and does not use, with the reason; the most frequent first."""
-    found: dict[tuple[str, str], list[str]] = {}
+    notes = Notes()
     form = str(registry.kept.get("form", ""))
     for tool in registry.tools:
         item = tool.kept.get("item")
@@ -240,27 +273,25 @@ def unused(registry: ToolRegistry) -> tuple[Unused, ...]:
             if form == "openapi" and not item.get("description"):
                 used |= {("summary",)}  # which is the description then
             for path in _left(item, (), used):
-                found.setdefault((".".join(map(str, path)), _why(path)), []).append(tool.name)
+                notes.add(".".join(map(str, path)), why_unused(str(path[-1])), tool.name)
     if form:
         for path, value in _beside(registry.kept.get("document"), (), form):
             if isinstance(path[-1] if path else None, int) or (path and path[-1] == "tools"):
                 what = hosted_name(value) if isinstance(value, dict) else str(value)
                 reason = _WHY.get(what, _AT_PROVIDER)
-                found.setdefault((what, reason), []).append(to_pointer(path))
+                notes.add(what, reason, to_pointer(path))
                 for inner in value if isinstance(value, dict) else ():
                     if inner in ("authorization", "headers"):
-                        found.setdefault((inner, _WHY[inner]), []).append(to_pointer((*path, inner)))
+                        notes.add(inner, _WHY[inner], to_pointer((*path, inner)))
             else:
                 what = f"{path[-1]} of a namespace" if isinstance(path[-2:][0], int) else str(path[-1])
-                found.setdefault((what, _why(path)), []).append(to_pointer(path))
-    return tuple(
-        Unused(what, why, tuple(places))
-        for (what, why), places in sorted(found.items(), key=lambda each: -len(each[1]))
-    )
+                notes.add(what, why_unused(str(path[-1])), to_pointer(path))
+    return notes.found()
 
 
-def _why(path: Path) -> str:
-    return _WHY.get(str(path[-1]), _NOT_USED)
+def why_unused(name: str) -> str:
+    """The reason why a member of that name is not used."""
+    return _WHY.get(name, _NOT_USED)
 
 
 def _left(value: Any, at: Path, used: frozenset[Path]) -> Iterator[Path]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
@@ -12,7 +12,9 @@ from glyphscope.base.errors import RecordError
 from glyphscope.base.inputs import read_file
 from glyphscope.base.json_values import json_file
 from glyphscope.events import RunRequest
+from glyphscope.prompting.request_bodies import OpenedBody, api_of, read_body
 from glyphscope.registry import ToolRegistry, parse_document
+from glyphscope.registry.document import MAX_BYTES, parse_text
 from glyphscope.store.files import (
     ChangedOnDisk,
     Migrations,
@@ -65,17 +67,29 @@ class Project(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StoredProject(NamedTuple):
-    """A project on disk with its registry; the next save recognises the file's content by `digest`."""
+    """A project on disk with its registry; the next save recognises the file's content by `digest`.
+
+    The body of a request of another program has no digest, and `opened`, in which its unused parts are listed.
+    """
 
     project: Project
     digest: str
     registry: ToolRegistry
+    opened: OpenedBody | None = None
 
 
 def load_project(path: Path) -> StoredProject:
-    """Load a project. Raises StorageError (missing, no permission), RecordError (damaged, newer), RegistryError."""
-    data = read_file(path)
-    project, registry = _decode(data, str(path))
+    """Load a project, or the body of a request to Chat Completions, Responses or Messages as one.
+
+    Raises StorageError (missing, no permission), RecordError (damaged, newer), RegistryError, and PromptError for the
+    messages of a body.
+    """
+    data = read_file(path, MAX_BYTES, "a project")
+    document, where = _document(data, str(path)), str(path)
+    if isinstance(document, dict) and _KEY not in document and api_of(document):
+        opened = read_body(parse_text(data, where), where)
+        return StoredProject(Project(request=opened.request), "", opened.registry, opened)
+    project, registry = _decode(document, where)
     return StoredProject(project, digest_of(data), registry)
 
 
@@ -99,11 +113,14 @@ def save_project(path: Path, project: Project, expected: str | None = None) -> s
     return digest_of(data)
 
 
-def _decode(data: bytes, where: str) -> tuple[Project, ToolRegistry]:
+def _document(data: bytes, where: str) -> Any:
     try:
-        document = json.loads(data.decode("utf-8-sig"))
+        return json.loads(data.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
         raise RecordError(f"This project is damaged: {error}.", where=where, hint=_HINT) from None
+
+
+def _decode(document: Any, where: str) -> tuple[Project, ToolRegistry]:
     versions = (_KEY, VERSION, _MIGRATIONS)
     project = convert_versioned(document, Project, versions, where, what="This project", hint=_HINT)
     registry = parse_document(project.request.registry, where)

@@ -56,7 +56,8 @@ class ProjectController(QObject):
 
     `optionsChanged` carries the RunRequest of the options, `stateChanged` nothing (title or dirty marker changed),
     `conflicted` the ChangedOnDisk of a save, `failed` any other GlyphscopeError, `permissionsDropped` how many rules of
-    an opened file would have allowed calls unasked, `modelChosen` the name of a model that is opened now.
+    an opened file would have allowed calls unasked, `unusedFound` the unused parts of an opened request of another
+    program, `modelChosen` the name of a model that is opened now.
     """
 
     optionsChanged = Signal(object)
@@ -64,6 +65,7 @@ class ProjectController(QObject):
     conflicted = Signal(object)
     failed = Signal(object)
     permissionsDropped = Signal(int)
+    unusedFound = Signal(object)
     modelChosen = Signal(str)
 
     def __init__(
@@ -313,8 +315,17 @@ class ProjectController(QObject):
         project = msgspec.structs.replace(
             stored.project, request=msgspec.structs.replace(request, approvals=kept)
         )
-        self._show(project, path, stored.digest, tools)
-        self._remember(path)
+        if stored.opened is None:
+            self._show(project, path, stored.digest, tools)
+            self._remember(path)
+        else:  # it is saved as a project, under another name
+            options = self._settings.value.first_options()
+            settings = {name: value for name, value in options.items() if name in _OWN_SETTINGS}
+            project = msgspec.structs.replace(
+                project, request=msgspec.structs.replace(project.request, **settings)
+            )
+            self._show(project, None, "", tools)
+            self.unusedFound.emit(stored.opened.unused)
         if dropped := len(request.approvals) - len(kept):
             self.permissionsDropped.emit(dropped)
 
@@ -410,6 +421,10 @@ class ProjectController(QObject):
         if not self._journal_failing:
             self.failed.emit(error)
         self._journal_failing = True
+
+
+_OWN_SETTINGS = ("notation", "native", "shape", "constraint", "order", "evidence", "alternatives")
+"""The user's settings that a request of another program has none of."""
 
 
 def _read(path: Path) -> tuple[StoredProject, RegistryState]:

@@ -251,6 +251,7 @@ class MainWindow(FollowsSize, QMainWindow):
             if action.shortcutContext() == Qt.ShortcutContext.WindowShortcut:
                 self.addAction(action)
         tools = self.panels.tools.actions_
+        tools.requestFound.connect(self.dialogs.open_path)
         edit = fill_menus(
             bar,
             self.actions_,

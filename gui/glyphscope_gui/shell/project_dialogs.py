@@ -18,9 +18,11 @@ from glyphscope_gui.project.project_controller import ProjectController
 from glyphscope_gui.shared.dialogs import Role, ask, ask_for_file, ask_where_to_save
 from glyphscope_gui.shared.errors import show_error
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.tools.actions import show_unused
 
 SUFFIX = "glyphscope"
 _FILTER = tr("Glyphscope projects (*.glyphscope);;All files (*)")
+_OPEN = tr("Projects and request bodies (*.glyphscope *.json);;All files (*)")
 
 
 class ProjectDialogs(QObject):
@@ -32,10 +34,13 @@ class ProjectDialogs(QObject):
         self._window = window
         controller.conflicted.connect(self._ask_conflict)
         controller.failed.connect(lambda error: show_error(window, error))
+        controller.unusedFound.connect(
+            lambda found: show_unused(window, found, tr("The request is open as a project"))
+        )
 
     def open(self) -> None:
         """Choose a project to open; unsaved edits are asked about first."""
-        choose = partial(ask_for_file, self._window, tr("Open a project"), self._controller.open, _FILTER)
+        choose = partial(ask_for_file, self._window, tr("Open a project"), self._controller.open, _OPEN)
         self.before_leaving(choose)
 
     def open_path(self, path: Path) -> None:

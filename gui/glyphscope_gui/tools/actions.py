@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QMenu, QMessageBox, QWidget
 
 from glyphscope.base.json_values import json_file
 from glyphscope.base.shorten import listed, shorten
+from glyphscope.prompting.request_bodies import api_of
 from glyphscope.registry import (
     Tool,
     ToolRegistry,
@@ -22,7 +23,8 @@ from glyphscope.registry import (
     load_registry,
     to_json,
 )
-from glyphscope.registry.saving import name_problems, to_form, unused
+from glyphscope.registry.document import parse_text, read_registry_file
+from glyphscope.registry.saving import Unused, name_problems, to_form, unused
 from glyphscope.registry.tool import custom_parameters
 from glyphscope.registry.tool_forms import FORMS
 from glyphscope.store import atomic_write
@@ -42,11 +44,12 @@ _MAX_UNUSED = 12
 
 class ToolActions(QObject):
     """The actions over a document. `selectRequested` carries the Item that an action made or moved; `added`: the last
-    selected item is new.
+    selected item is new. `requestFound` carries the Path of a request's body, to be opened as a project.
     """
 
     selectRequested = Signal(object)
     added = Signal()
+    requestFound = Signal(object)
 
     def __init__(self, document: RegistryDocument, owner: QWidget) -> None:
         super().__init__(owner)
@@ -95,9 +98,30 @@ class ToolActions(QObject):
         name = source if isinstance(source, str) else source.name
         self.background.start(
             "import",
-            lambda: bundled_registry(source) if isinstance(source, str) else load_registry(source),
-            lambda found: self._take(found, name),
+            partial(_read, source),
+            lambda found: self._ask_about_request(Path(source)) if found is None else self._take(found, name),
             self._show_error,
+        )
+
+    def _ask_about_request(self, path: Path) -> None:
+        """Ask whether to open the body of a request as a project, or to import only its tools."""
+
+        def import_tools() -> None:
+            self.background.start(
+                "import",
+                lambda: load_registry(path),
+                lambda found: self._take(found, path.name),
+                self._show_error,
+            )
+
+        ask(
+            self._owner,
+            "requestQuestion",
+            tr("{name} is a whole request", name=path.name),
+            tr("Open it as a project, with its messages, tools and settings, or import only its tools?"),
+            (tr("Open as a project"), Role.AcceptRole, lambda: self.requestFound.emit(path)),
+            (tr("Import its tools"), Role.AcceptRole, import_tools),
+            title=tr("Import tools"),
         )
 
     def _action(self, text: str, slot: Callable[[], object], shortcut: str = "") -> QAction:
@@ -201,20 +225,17 @@ class ToolActions(QObject):
             if len(registry) == 1
             else tr("%n tools from {source}", "", len(registry), source=source),
             tr("Add them to your tools, or replace all your tools? You can undo either.")
-            + _unused_words(registry),
+            + unused_words(unused(registry), kept=True),
             (tr("Add"), Role.AcceptRole, lambda: self._document.add_all(registry, name)),
             (tr("Replace"), Role.DestructiveRole, lambda: self._document.replace_registry(registry, name)),
             title=tr("Import tools"),
         )
 
     def _show_unused(self) -> None:
-        """List what the imported file has that is not used."""
-        words = _unused_words(self._document.registry) or tr("Everything in the file is used.")
-        title = tr("Parts of the file that are not used")
-        box = named(QMessageBox(self._owner, text=title, informativeText=words.strip()), "unusedParts")
-        box.setTextFormat(Qt.TextFormat.PlainText)
-        box.setWindowTitle(tr("Import tools"))
-        open_once(box)
+        """List the parts of the imported file that are not used."""
+        show_unused(
+            self._owner, unused(self._document.registry), tr("Parts of the file that are not used"), kept=True
+        )
 
     def _export_as(self, form: str) -> None:
         """Export in another program's form, after a question about names that its API rejects."""
@@ -256,13 +277,34 @@ class ToolActions(QObject):
         show_error(self._owner, error)
 
 
-def _unused_words(registry: ToolRegistry) -> str:
-    """The parts of the tools' file that are not used, each in a line; empty without any."""
-    found = unused(registry)
+def unused_words(found: Sequence[Unused], *, kept: bool) -> str:
+    """The parts of a file that are not used, each in a line; empty without any."""
     if not found:
         return ""
     lines = [f"• {each}" for each in found[:_MAX_UNUSED]]
     if len(found) > _MAX_UNUSED:
         lines.append(tr("and {count:,} more", count=len(found) - _MAX_UNUSED))
-    head = tr("Not used, and kept in the project, so that an export in the same form has them again:")
+    head = (
+        tr("Not used, and kept in the project, so that an export in the same form has them again:")
+        if kept
+        else tr("Not used:")
+    )
     return "\n\n" + head + "\n" + "\n".join(lines)
+
+
+def show_unused(owner: QWidget, found: Sequence[Unused], title: str, *, kept: bool = False) -> None:
+    """List the parts of a file that are not used."""
+    words = unused_words(found, kept=kept) or tr("Everything in the file is used.")
+    box = named(QMessageBox(owner, text=title, informativeText=words.strip()), "unusedParts")
+    box.setTextFormat(Qt.TextFormat.PlainText)
+    box.setWindowTitle(tr("Import"))
+    open_once(box)
+
+
+def _read(source: Path | str) -> ToolRegistry | None:
+    """The tools of a file, of a text or of the bundled registry of that name; None for the body of a request."""
+    if isinstance(source, str) and source in bundled_registries():
+        return bundled_registry(source)
+    if isinstance(source, Path) and api_of(parse_text(read_registry_file(source), str(source))):
+        return None
+    return load_registry(source)

@@ -1,0 +1,434 @@
+"""The body of a request to Chat Completions, Responses or Messages as a request of a run.
+
+`APIS` is the table: each API has the reader of its messages, which makes those of Chat Completions of them, and its
+members with what they set. All others are listed as not used.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import msgspec
+
+from glyphscope.base.errors import PromptError
+from glyphscope.base.json_values import as_object
+from glyphscope.base.shorten import shorten
+from glyphscope.events import Answer, RunRequest, Sampling
+from glyphscope.events.choices import AUTO
+from glyphscope.events.setting import settings_of, wrong_value
+from glyphscope.prompting.message_list import read_messages, text_of
+from glyphscope.registry import ToolRegistry, parse_document
+from glyphscope.registry.saving import Notes, Unused, unused, why_unused
+from glyphscope.registry.tool import CUSTOM_INPUT
+
+_HINT = "Give the JSON body of a request to Chat Completions, Responses or Messages."
+_SHOWN = 60
+
+
+class OpenedBody(NamedTuple):
+    """A request of a run, without a model, and its registry; `model` is the one that the body names, `api` its form in
+    `APIS`, and `unused` what the run does not use.
+    """
+
+    api: str
+    request: RunRequest
+    registry: ToolRegistry
+    model: str
+    unused: tuple[Unused, ...]
+
+
+@dataclass
+class _Reading:
+    """The parts of a body: members of the request and its sampling, the messages with their places, and notes."""
+
+    members: dict[str, Any] = field(default_factory=dict)
+    sampling: dict[str, Any] = field(default_factory=dict)
+    messages: list[dict[str, Any]] = field(default_factory=list)
+    places: list[str] = field(default_factory=list)
+    allowed: list[tuple[str, ...]] | None = None
+    has_tools: bool = False
+    notes: Notes = field(default_factory=Notes)
+
+    def add(self, place: str, message: dict[str, Any]) -> None:
+        self.messages.append(message)
+        self.places.append(place)
+
+
+Setter = Callable[[_Reading, Any], str]
+"""Sets what a member's value means. Returns why it is not used; empty if it is."""
+
+
+def _setting(name: str, *, sampling: bool = False) -> Setter:
+    """A setting of that name, within its bounds."""
+    struct = Sampling if sampling else RunRequest
+
+    def put(reading: _Reading, value: Any) -> str:
+        known = settings_of(struct)[name]
+        if isinstance(value, bool) or not isinstance(value, known.kind if known.kind is int else int | float):
+            return "not a number of that kind."
+        if problem := wrong_value(known, value):
+            return f"it must be {problem}."
+        (reading.sampling if sampling else reading.members)[name] = known.read(value)
+        return ""
+
+    return put
+
+
+def _stop(reading: _Reading, value: Any) -> str:
+    stops = tuple([value] if isinstance(value, str) else value)
+    if not all(isinstance(each, str) for each in stops):
+        return "not a list of texts."
+    if problem := wrong_value(settings_of(RunRequest)["stop"], stops):
+        return f"{problem}."
+    reading.members["stop"] = stops
+    return ""
+
+
+def _effort(reading: _Reading, value: Any) -> str:
+    """`reasoning_effort`, or an object with `effort`."""
+    effort = value.get("effort") if isinstance(value, dict) else value
+    if isinstance(value, dict):
+        reading.notes.leave(value, ("effort", "format"), "/reasoning", "reasoning")
+    if effort is not None:
+        reading.members["reasoning_effort"] = effort if isinstance(effort, str) else AUTO
+    return ""
+
+
+def _thinking(reading: _Reading, value: Any) -> str:
+    kind = as_object(value).get("type")
+    if kind not in ("enabled", "disabled", "adaptive"):
+        return "its type is unknown."
+    reading.members["thinking"] = {"enabled": "on", "disabled": "off", "adaptive": "auto"}[kind]
+    if isinstance(budget := value.get("budget_tokens"), int):
+        reading.members["reasoning_budget"] = min(max(budget, 0), 100_000)
+    reading.notes.leave(value, ("type", "budget_tokens"), "/thinking", "thinking")
+    return ""
+
+
+def _parallel(reading: _Reading, value: Any) -> str:
+    reading.members["most_calls"] = 1 if value is False else None
+    return ""
+
+
+def _choice(reading: _Reading, value: Any) -> str:
+    """`tool_choice` of any of the APIs."""
+    kind = value.get("type") if isinstance(value, dict) else value
+    if kind in ("auto", "none", "required", "any"):
+        reading.members["tool_choice"] = "required" if kind == "any" else kind
+        if isinstance(value, dict) and value.get("disable_parallel_tool_use") is True:
+            reading.members["most_calls"] = 1
+        return ""
+    if not isinstance(value, dict):
+        return "its value is unknown."
+    if kind == "allowed_tools":
+        inner = as_object(value.get("allowed_tools", value))
+        listed = inner.get("tools")
+        reading.members["tool_choice"] = "required" if inner.get("mode") == "required" else "auto"
+        reading.allowed = [
+            name for each in (listed if isinstance(listed, list) else ()) if (name := _named(each))
+        ]
+        return ""
+    if kind in ("function", "custom", "tool") and (named := _named(value)):
+        reading.members["tool_choice"] = ".".join(named)
+        if value.get("disable_parallel_tool_use") is True:
+            reading.members["most_calls"] = 1
+        return ""
+    return f"{kind} runs at the provider."
+
+
+def _named(value: Any) -> tuple[str, ...]:
+    """The namespace, if any, and name of a tool in a `tool_choice`."""
+    given = as_object(value)
+    inner = as_object(given.get(str(given.get("type")), given))
+    parts = (inner.get("namespace"), inner.get("name"))
+    return tuple(part for part in parts if isinstance(part, str) and part)
+
+
+def _format(reading: _Reading, value: Any) -> str:
+    """A schema for the answer: `response_format`, `text.format` or `output_config.format`."""
+    form = as_object(value)
+    kind = form.get("type")
+    if kind == "text" or not form:
+        return ""
+    named = as_object(form.get("json_schema", form))
+    schema = named.get("schema")
+    if kind != "json_schema" or not isinstance(schema, dict):
+        return f"the answer is not constrained to {shorten(str(kind), _SHOWN)}."
+    if reading.has_tools:
+        return "the tools are called; their calls have no other schema."
+    reading.members["answer"] = Answer("schema", json.dumps(schema))
+    return ""
+
+
+def _text(reading: _Reading, value: Any) -> str:
+    reading.notes.leave(as_object(value), ("format", "effort"), "/text", "text")
+    if "effort" in as_object(value):
+        _effort(reading, {"effort": value["effort"]})
+    return _format(reading, as_object(value).get("format"))
+
+
+def _template(reading: _Reading, value: Any) -> str:
+    if not isinstance(value, dict):
+        return "not an object."
+    reading.members["template_vars"] = value
+    return ""
+
+
+_SAMPLED = {
+    name: _setting(name, sampling=True)
+    for name in (
+        "temperature", "top_p", "top_k", "min_p", "typical_p", "presence_penalty", "frequency_penalty",
+        "repeat_penalty", "seed",
+    )
+}  # fmt: skip
+
+
+class Api(NamedTuple):
+    """An API. `path` is that of its requests; `messages` reads those of a body; `members` set what they mean."""
+
+    title: str
+    path: str
+    sign: Callable[[dict[str, Any]], bool]
+    messages: Callable[[dict[str, Any], _Reading], None]
+    members: Mapping[str, Setter]
+    used: tuple[str, ...]
+    """The members with messages and tools."""
+
+
+_MESSAGE = (
+    "role", "content", "tool_calls", "tool_call_id", "name", "reasoning_content", "reasoning", "function_call"
+)  # fmt: skip
+
+
+def _chat_messages(body: dict[str, Any], reading: _Reading) -> None:
+    called = ""
+    for number, item in enumerate(body["messages"]):
+        place = f"/messages/{number}"
+        if not isinstance(item, dict):
+            reading.add(place, item)
+            continue
+        reading.notes.leave(item, _MESSAGE, place, "a message")
+        made = {key: value for key, value in item.items() if key in _MESSAGE and key != "function_call"}
+        if isinstance(call := item.get("function_call"), dict):  # before tools
+            called = f"{place}/function_call"
+            made["tool_calls"] = [{"id": called, "function": call}]
+        if item.get("role") == "function":
+            made = {"role": "tool", "content": item.get("content"), "tool_call_id": called}
+        reading.add(place, made)
+
+
+_CALL = ("type", "id", "call_id", "name", "namespace", "status")
+
+
+def _responses_messages(body: dict[str, Any], reading: _Reading) -> None:
+    if body.get("instructions"):
+        reading.add("/instructions", {"role": "system", "content": body["instructions"]})
+    given = body.get("input")
+    turn: dict[str, Any] | None = None
+
+    def assistant(place: str) -> dict[str, Any]:
+        nonlocal turn
+        if turn is None:
+            turn = {"role": "assistant", "content": "", "tool_calls": []}
+            reading.add(place, turn)
+        return turn
+
+    for number, item in enumerate(
+        [{"role": "user", "content": given}] if isinstance(given, str) else given or ()
+    ):
+        place = f"/input/{number}"
+        kind = as_object(item).get("type", "message")
+        if kind == "message" and as_object(item).get("role") == "assistant":
+            reading.notes.leave(item, ("type", "role", "content", "id", "status"), place, "a message")
+            made = assistant(place)
+            made["content"] += text_of(item.get("content"), f"{place}/content", reading.notes)
+        elif kind in ("function_call", "custom_tool_call"):
+            reading.notes.leave(item, (*_CALL, "arguments", "input"), place, "a call")
+            names = [part for part in (item.get("namespace"), item.get("name")) if part]
+            arguments = (
+                {CUSTOM_INPUT: item.get("input")} if kind == "custom_tool_call" else item.get("arguments")
+            )
+            call = {"name": ".".join(map(str, names)), "arguments": arguments}
+            assistant(place)["tool_calls"].append({"id": item.get("call_id"), "function": call})
+        elif kind == "reasoning":
+            reading.notes.leave(item, ("type", "id", "summary", "content", "status"), place, "reasoning")
+            words = [
+                text_of(item.get(key), f"{place}/{key}", reading.notes) for key in ("content", "summary")
+            ]
+            made = assistant(place)
+            made["reasoning"] = made.get("reasoning", "") + (words[0] or words[1])
+        elif kind in ("function_call_output", "custom_tool_call_output"):
+            reading.notes.leave(item, (*_CALL, "output"), place, "a result")
+            turn = None
+            result = text_of(item.get("output"), f"{place}/output", reading.notes)
+            reading.add(place, {"role": "tool", "tool_call_id": item.get("call_id"), "content": result})
+        elif kind == "message":
+            turn = None
+            if isinstance(item, dict):
+                reading.notes.leave(item, ("type", "role", "content", "id", "status"), place, "a message")
+                item = {"role": item.get("role"), "content": item.get("content")}
+            reading.add(place, item)
+        else:
+            reading.notes.add(str(kind), "an item of the provider, left out of the messages.", place)
+
+
+def _claude_messages(body: dict[str, Any], reading: _Reading) -> None:
+    if body.get("system"):
+        reading.add("/system", {"role": "system", "content": body["system"]})
+    for number, item in enumerate(body["messages"]):
+        place = f"/messages/{number}"
+        content = as_object(item).get("content")
+        if not isinstance(content, list):
+            reading.add(place, item)
+            continue
+        reading.notes.leave(item, ("role", "content"), place, "a message")
+        made: dict[str, Any] = {"role": item.get("role"), "content": "", "tool_calls": [], "reasoning": ""}
+        found = False
+        for index, block in enumerate(content):
+            at = f"{place}/content/{index}"
+            kind = as_object(block).get("type")
+            if kind == "tool_use":
+                reading.notes.leave(block, ("type", "id", "name", "input"), at, "a call")
+                call = {"name": block.get("name"), "arguments": block.get("input", {})}
+                made["tool_calls"].append({"id": block.get("id"), "function": call})
+            elif kind == "tool_result":
+                reading.notes.leave(block, ("type", "tool_use_id", "content"), at, "a result")
+                result = text_of(block.get("content"), f"{at}/content", reading.notes)
+                reading.add(at, {"role": "tool", "tool_call_id": block.get("tool_use_id"), "content": result})
+                continue
+            elif kind == "thinking":
+                reading.notes.leave(block, ("type", "thinking"), at, "thinking")
+                made["reasoning"] += str(block.get("thinking", ""))
+            elif kind in ("redacted_thinking", "server_tool_use") or str(kind).endswith("_tool_result"):
+                reading.notes.add(str(kind), "a block of the provider, left out of the messages.", at)
+                continue
+            else:
+                made["content"] += text_of([block], at, reading.notes)
+            found = True
+        if found or not content:
+            reading.add(
+                place, {key: value for key, value in made.items() if value or key in ("role", "content")}
+            )
+
+
+_MESSAGES_BLOCKS = frozenset(
+    {"tool_use", "tool_result", "thinking", "redacted_thinking", "image", "document"}
+)
+
+
+def _is_claude(body: dict[str, Any]) -> bool:
+    """Whether it has what only Messages has, or all that it requires and nothing of Chat Completions alone."""
+    if not isinstance(body.get("messages"), list):
+        return False
+    tools = body.get("tools")
+    if any("input_schema" in as_object(tool) for tool in (tools if isinstance(tools, list) else ())):
+        return True
+    own = {"system", "stop_sequences", "thinking", "output_config", "anthropic_version", "container", "top_k"}
+    contents = (as_object(message).get("content") for message in body["messages"])
+    blocks = (block for content in contents if isinstance(content, list) for block in content)
+    if any(as_object(block).get("type") in _MESSAGES_BLOCKS for block in blocks):
+        return True
+    return bool(own & body.keys()) and "stop" not in body and "system" in body
+
+
+APIS: dict[str, Api] = {
+    "responses": Api(
+        "OpenAI Responses", "/v1/responses", lambda body: "input" in body or "instructions" in body,
+        _responses_messages,
+        {
+            **_SAMPLED, "max_output_tokens": _setting("max_tokens"), "reasoning": _effort, "text": _text,
+            "parallel_tool_calls": _parallel, "tool_choice": _choice,
+        },
+        ("input", "instructions", "tools"),
+    ),
+    "messages": Api(
+        "Anthropic Messages", "/v1/messages", _is_claude, _claude_messages,
+        {
+            **_SAMPLED, "max_tokens": _setting("max_tokens"), "stop_sequences": _stop, "thinking": _thinking,
+            "output_config": _text, "tool_choice": _choice,
+        },
+        ("system", "messages", "tools"),
+    ),
+    "chat": Api(
+        "OpenAI Chat Completions", "/v1/chat/completions",
+        lambda body: isinstance(body.get("messages"), list), _chat_messages,
+        {
+            **_SAMPLED, "max_tokens": _setting("max_tokens"), "max_completion_tokens": _setting("max_tokens"),
+            "stop": _stop, "reasoning_effort": _effort, "parallel_tool_calls": _parallel, "tool_choice": _choice,
+            "function_call": _choice, "response_format": _format, "chat_template_kwargs": _template,
+        },
+        ("messages", "tools", "functions"),
+    ),
+}  # fmt: skip
+"""By name, in the order in which they are tried."""
+
+
+def api_of(body: Any) -> str:
+    """The API of a request with that body; empty for anything else."""
+    return next((name for name, api in APIS.items() if isinstance(body, dict) and api.sign(body)), "")
+
+
+def read_body(body: Any, where: str = "", api: str = "") -> OpenedBody:
+    """The request in a body of that API, by default the one that it looks like.
+
+    Raises PromptError and RegistryError, with the place in the body.
+    """
+    name = api or api_of(body)
+    if not name or not isinstance(body, dict):
+        raise PromptError("Not the body of a request with messages.", where=where, hint=_HINT)
+    found, reading = APIS[name], _Reading()
+    registry = _tools(body, where)
+    reading.has_tools = bool(len(registry))
+    if reading.has_tools:
+        reading.members |= {"tool_choice": "auto", "most_calls": None}
+    else:
+        reading.members["tool_choice"] = "none"
+    try:
+        found.messages(body, reading)
+    except (TypeError, AttributeError) as error:
+        raise PromptError(f"The messages cannot be read: {error}.", where=where, hint=_HINT) from None
+    for key, value in body.items():
+        if key in found.used or value is None:
+            continue
+        setter = found.members.get(key)
+        try:
+            why = why_unused(key) if setter is None else setter(reading, value)
+        except (TypeError, ValueError, AttributeError):
+            why = "its value is unknown."
+        if why:
+            reading.notes.add(key, why, f"/{key}")
+    if reading.allowed is not None:
+        registry = _only(registry, reading)
+    if reading.messages and as_object(reading.messages[-1]).get("role") == "assistant":
+        why = "it begins the answer at the provider; here it is a message before the next one."
+        reading.notes.add("the last message", why, reading.places[-1])
+    conversation = read_messages(reading.messages, where, reading.places, reading.notes)
+    request = RunRequest(
+        prompt=conversation.prompt,
+        history=conversation.history,
+        system_prompt=conversation.system_prompt,
+        registry=registry.to_document(),
+        sampling=msgspec.structs.replace(Sampling(), **reading.sampling),
+        **reading.members,
+    )
+    model = body.get("model")
+    notes = (*reading.notes.found(), *unused(registry))
+    return OpenedBody(name, request, registry, model if isinstance(model, str) else "", notes)
+
+
+def _tools(body: dict[str, Any], where: str) -> ToolRegistry:
+    listed = body.get("tools") or body.get("functions") or []
+    return parse_document(listed, f"{where}#/tools") if listed else ToolRegistry()
+
+
+def _only(registry: ToolRegistry, reading: _Reading) -> ToolRegistry:
+    """The registry with only those tools allowed that `allowed_tools` names."""
+    names = {".".join(named) for named in reading.allowed or ()}
+    tools = (
+        replace(tool, enabled=tool.name in names or tool.name.rpartition(".")[2] in names)
+        for tool in registry.tools
+    )
+    return ToolRegistry(tuple(tools), registry.unknown_arguments, registry.kept)

@@ -1,0 +1,325 @@
+"""Bodies of requests to Chat Completions, Responses and Messages, opened as projects."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from cli_command import command
+from glyphscope.base.errors import GlyphscopeError, PromptError, RegistryError
+from glyphscope.events import Message, ToolCall
+from glyphscope.prompting.request_bodies import APIS, api_of, read_body
+from glyphscope.store import load_project
+
+CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+PNG = "data:image/png;base64," + "A" * 4000
+CALL = ToolCall("weather", {"city": "Bern"}, "c1")
+TALK = (
+    Message("user", "Weather?"),
+    Message("assistant", "Looking", (CALL,), "A tool."),
+    Message("tool", "sun", tool_call_id="c1"),
+)
+CHAT = {
+    "model": "m",
+    "messages": [
+        {"role": "developer", "content": "Be brief."},
+        {"role": "user", "content": "Weather?"},
+        {
+            "role": "assistant",
+            "content": "Looking",
+            "reasoning_content": "A tool.",
+            "tool_calls": [
+                {
+                    "id": "c1",
+                    "type": "function",
+                    "function": {"name": "weather", "arguments": '{"city":"Bern"}'},
+                }
+            ],
+        },
+        {"role": "tool", "tool_call_id": "c1", "content": [{"type": "text", "text": "sun"}]},
+        {"role": "user", "content": "And Rom?"},
+    ],
+    "tools": [{"type": "function", "function": {"name": "weather", "parameters": CITY, "strict": True}}],
+    "tool_choice": "required",
+    "temperature": 0.5,
+    "top_p": 0.9,
+    "max_completion_tokens": 300,
+    "parallel_tool_calls": False,
+    "stop": "END",
+    "seed": 7,
+    "reasoning_effort": "low",
+}
+RESPONSES = {
+    "model": "m",
+    "instructions": "Be brief.",
+    "input": [
+        {"role": "user", "content": [{"type": "input_text", "text": "Weather?"}]},
+        {"type": "reasoning", "id": "rs", "summary": [{"type": "summary_text", "text": "A tool."}]},
+        {
+            "type": "message",
+            "role": "assistant",
+            "id": "m1",
+            "status": "completed",
+            "content": [{"type": "output_text", "text": "Looking", "annotations": []}],
+        },
+        {"type": "function_call", "call_id": "c1", "name": "weather", "arguments": '{"city":"Bern"}'},
+        {"type": "function_call_output", "call_id": "c1", "output": "sun"},
+        {"role": "user", "content": "And Rom?"},
+    ],
+    "tools": [{"type": "function", "name": "weather", "parameters": CITY, "strict": True}],
+    "tool_choice": "required",
+    "temperature": 0.5,
+    "top_p": 0.9,
+    "max_output_tokens": 300,
+    "parallel_tool_calls": False,
+    "reasoning": {"effort": "low"},
+}
+MESSAGES = {
+    "model": "m",
+    "system": [{"type": "text", "text": "Be brief."}],
+    "messages": [
+        {"role": "user", "content": "Weather?"},
+        {
+            "role": "assistant",
+            "content": [
+                {"type": "thinking", "thinking": "A tool."},
+                {"type": "text", "text": "Looking"},
+                {"type": "tool_use", "id": "c1", "name": "weather", "input": {"city": "Bern"}},
+            ],
+        },
+        {
+            "role": "user",
+            "content": [
+                {"type": "tool_result", "tool_use_id": "c1", "content": "sun"},
+                {"type": "text", "text": "And Rom?"},
+            ],
+        },
+    ],
+    "tools": [{"name": "weather", "input_schema": CITY, "strict": True}],
+    "tool_choice": {"type": "any", "disable_parallel_tool_use": True},
+    "temperature": 0.5,
+    "top_p": 0.9,
+    "max_tokens": 300,
+    "stop_sequences": ["END"],
+    "output_config": {"effort": "low"},
+}
+SCRIPTED = 'scripted:{action="weather" city="Rom"}'
+BODIES = {"chat": CHAT, "responses": RESPONSES, "messages": MESSAGES}
+
+
+def why(body) -> dict[str, str]:
+    return {each.what: each.why for each in read_body(body).unused}
+
+
+@pytest.mark.parametrize("api", APIS)
+def test_the_same_conversation_is_read_from_every_api(api):
+    opened = read_body(BODIES[api])
+    request = opened.request
+    assert (opened.api, opened.model) == (api, "m")
+    assert request.system_prompt == "Be brief." and request.history == TALK and request.prompt == "And Rom?"
+    assert [(tool.name, tool.strict) for tool in opened.registry] == [("weather", True)]
+    assert (request.tool_choice, request.most_calls, request.max_tokens) == ("required", 1, 300)
+    assert (request.sampling.temperature, request.sampling.top_p) == (0.5, 0.9)
+    assert request.reasoning_effort == "low"
+    assert {each.what for each in opened.unused} == {"model"}, "all else of it is used"
+
+
+@pytest.mark.parametrize(
+    ("body", "choice", "allowed"),
+    [
+        (
+            {**CHAT, "tool_choice": {"type": "function", "function": {"name": "weather"}}},
+            "weather",
+            {"weather", "ping"},
+        ),
+        (
+            {
+                **CHAT,
+                "tool_choice": {
+                    "type": "allowed_tools",
+                    "allowed_tools": {
+                        "mode": "auto",
+                        "tools": [{"type": "function", "function": {"name": "ping"}}],
+                    },
+                },
+            },
+            "auto",
+            {"ping"},
+        ),
+        (
+            {
+                **RESPONSES,
+                "tool_choice": {
+                    "type": "allowed_tools",
+                    "mode": "required",
+                    "tools": [{"type": "function", "name": "ping"}],
+                },
+            },
+            "required",
+            {"ping"},
+        ),
+        ({**RESPONSES, "tool_choice": {"type": "custom", "name": "ping"}}, "ping", {"weather", "ping"}),
+        ({**MESSAGES, "tool_choice": {"type": "tool", "name": "ping"}}, "ping", {"weather", "ping"}),
+        ({**MESSAGES, "tool_choice": {"type": "none"}}, "none", {"weather", "ping"}),
+        ({key: value for key, value in CHAT.items() if key != "tool_choice"}, "auto", {"weather", "ping"}),
+    ],
+)
+def test_every_tool_choice_has_its_meaning(body, choice, allowed):
+    tool = body["tools"][0]
+    ping = (
+        {**tool, "function": {"name": "ping"}}
+        if "function" in tool
+        else {**{key: value for key, value in tool.items() if key != "parameters"}, "name": "ping"}
+    )
+    opened = read_body({**body, "tools": [tool, ping]})
+    assert opened.request.tool_choice == choice
+    assert {tool.name for tool in opened.registry.allowed} == allowed
+
+
+def test_images_are_replaced_by_a_text_that_says_so_and_listed():
+    parts = (
+        ("chat", {"type": "image_url", "image_url": {"url": PNG}}),
+        ("responses", {"type": "input_image", "image_url": PNG}),
+        (
+            "messages",
+            {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "A" * 4000}},
+        ),
+    )
+    for api, part in parts:
+        key = "input" if api == "responses" else "messages"
+        body = {**BODIES[api], key: [{"role": "user", "content": [{"type": "text", "text": "See "}, part]}]}
+        assert (
+            read_body(body).request.prompt == "See [image, image/png, 3 kB: left out, as only text is read]"
+        )
+        assert "a text in its place says so" in why(body)["image in a message"]
+
+
+def test_items_of_the_provider_are_left_out_and_listed():
+    search = {"type": "web_search_call", "id": "ws", "status": "completed"}
+    body = {**RESPONSES, "input": [search, *RESPONSES["input"]], "previous_response_id": "r", "store": True}
+    found = why(body)
+    assert "left out" in found["web_search_call"] and "at the provider" in found["previous_response_id"]
+    assert found["store"] == "not used."
+    block = {"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}}
+    found = why(
+        {
+            **MESSAGES,
+            "messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": [block]}],
+        }
+    )
+    assert "left out" in found["server_tool_use"]
+
+
+def test_custom_calls_and_calls_in_a_namespace_keep_their_names():
+    tools = [
+        {"type": "custom", "name": "calc"},
+        {
+            "type": "namespace",
+            "name": "crm",
+            "description": "",
+            "tools": [{"type": "custom", "name": "find"}],
+        },
+    ]
+    items = [
+        {"type": "custom_tool_call", "call_id": "a", "name": "calc", "input": "1+1"},
+        {"type": "custom_tool_call", "call_id": "b", "name": "find", "namespace": "crm", "input": "x"},
+        {"type": "custom_tool_call_output", "call_id": "a", "output": "2"},
+        {"type": "custom_tool_call_output", "call_id": "b", "output": [{"type": "input_text", "text": "y"}]},
+    ]
+    opened = read_body({"input": items, "tools": tools})
+    calls = opened.request.history[0].tool_calls
+    assert [(call.name, call.arguments) for call in calls] == [
+        ("calc", {"input": "1+1"}),
+        ("crm.find", {"input": "x"}),
+    ]
+    assert [message.content for message in opened.request.history[1:]] == ["2", "y"]
+
+
+def test_a_body_without_tools_asks_for_text_or_for_its_schema():
+    assert read_body({"input": "Hello"}).request.prompt == "Hello"
+    assert read_body({"input": "Hello"}).request.tool_choice == "none"
+    form = {"type": "json_schema", "json_schema": {"name": "a", "schema": CITY}}
+    answer = read_body(
+        {"messages": [{"role": "user", "content": "x"}], "response_format": form}
+    ).request.answer
+    assert (answer.kind, json.loads(answer.text)) == ("schema", CITY)
+    assert "no other schema" in why({**CHAT, "response_format": form})["response_format"]
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "reason"),
+    [
+        ("temperature", 99, "must be from 0 to 10"),
+        ("temperature", "hot", "not a number"),
+        ("max_completion_tokens", 1.5, "not a number"),
+        ("stop", [1], "not a list of texts"),
+        ("stop", "", "at least one character"),
+        ("tool_choice", {"type": "web_search"}, "runs at the provider"),
+        ("tool_choice", 5, "unknown"),
+        ("logit_bias", {"5": 1}, "another model"),
+        ("n", 3, "one answer"),
+    ],
+)
+def test_a_member_without_effect_is_listed_with_its_reason(key, value, reason):
+    assert reason in why({**CHAT, key: value})[key]
+
+
+@pytest.mark.parametrize(
+    ("body", "error", "place"),
+    [
+        ({"messages": [{"role": "user", "content": 5}]}, PromptError, "#/messages/0/content"),
+        ({"messages": ["x"]}, PromptError, "#/messages/0"),
+        (
+            {"input": [{"type": "function_call_output", "call_id": "x", "output": ""}]},
+            PromptError,
+            "#/input/0",
+        ),
+        (
+            {"input": [{"type": "function_call", "name": "x", "arguments": "{"}]},
+            PromptError,
+            "#/input/0/tool_calls/0",
+        ),
+        ({**CHAT, "tools": [{"type": "function", "function": {"name": 5}}]}, RegistryError, "#/tools"),
+        ({"input": 5}, PromptError, ""),
+        ({"input": [5]}, PromptError, ""),
+        ([], PromptError, ""),
+        ({"a": 1}, PromptError, ""),
+    ],
+)
+def test_an_error_in_a_body_has_its_place(body, error, place):
+    with pytest.raises(error) as caught:
+        read_body(body, "body.json")
+    assert place in caught.value.where and caught.value.where.startswith("body.json")
+
+
+def test_hostile_values_end_in_an_error_or_a_note():
+    values = (None, 5, "x", [], {}, [5], {"type": 5}, {"type": "function"}, True, [[]], {"a": {}})
+    for api, body in BODIES.items():
+        for key in {*APIS[api].members, *APIS[api].used}:
+            for value in values:
+                try:
+                    read_body({**body, key: value}, "x", api)
+                except GlyphscopeError:
+                    continue
+
+
+def test_api_of_knows_each_body_and_nothing_else():
+    assert {api_of(body) for body in BODIES.values()} == set(APIS)
+    assert not api_of({"tools": []}) and not api_of([]) and not api_of({"glyphscope_project": 2})
+
+
+def test_a_body_is_a_project_and_runs(tmp_path):
+    path = tmp_path / "body.json"
+    path.write_text(json.dumps(MESSAGES))
+    stored = load_project(path)
+    assert stored.opened is not None and not stored.digest
+    assert stored.project.request.history == TALK
+    result = command("run", "--project", path, "--model", SCRIPTED, "--json")
+    started = json.loads(result.stdout.splitlines()[0])
+    assert started["request"]["max_tokens"] == 300 and started["request"]["reasoning_effort"] == "low"
+    assert started["request"]["sampling"]["temperature"] == 0.5
+    assert "model (/model)" in result.stderr
+    result = command("run", "Hello", "--project", path, "--model", SCRIPTED, "--json", "--max-tokens", "9")
+    started = json.loads(result.stdout.splitlines()[0])
+    assert (started["request"]["prompt"], started["request"]["max_tokens"]) == ("Hello", 9)
