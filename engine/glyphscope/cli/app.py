@@ -34,6 +34,7 @@ COMMANDS = {
     "ab": "ab.ab",
     "bundle": "bundle.bundle",
     "export": "bundle.export",
+    "capture": "capture.capture",
     "history": "history.app",
     "doctor": "doctor.doctor",
     "bench": "bench.bench",

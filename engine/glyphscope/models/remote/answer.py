@@ -22,7 +22,9 @@ class EventReader:
     An event with the id and the data of the previous one was sent twice and counts once.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, most: int = MAX_EVENT) -> None:
+        """`most` bytes may come without the end of an event."""
+        self._most = most
         self._line = bytearray()
         self._data: list[bytes] = []
         self._size = 0
@@ -31,7 +33,7 @@ class EventReader:
         self._after_cr = False
 
     def feed(self, chunk: bytes) -> list[bytes]:
-        """The events that these bytes complete. Raises ModelError for an event longer than `MAX_EVENT`."""
+        """The events that these bytes complete. Raises ModelError for a longer event."""
         if not chunk:
             return []
         second_half = self._after_cr and chunk.startswith(b"\n")  # of a line ending that was cut in two
@@ -56,9 +58,9 @@ class EventReader:
 
     def _add(self, part: bytes) -> None:
         self._line += part
-        if self._size + len(self._line) > MAX_EVENT:
+        if self._size + len(self._line) > self._most:
             raise ModelError(
-                f"The endpoint sent more than {byte_size(MAX_EVENT)} without the end of an event.",
+                f"The endpoint sent more than {byte_size(self._most)} without the end of an event.",
                 hint="Is this the address of an OpenAI-compatible API?",
             )
 

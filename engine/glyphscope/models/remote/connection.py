@@ -13,7 +13,7 @@ import os
 import ssl
 import threading
 from collections.abc import AsyncIterator, Callable, Coroutine
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypedDict, TypeVar
 
 import anyio
 import certifi
@@ -106,11 +106,9 @@ class EndpointConnection:
             headers["authorization"] = f"Bearer {self.key}"
         return httpx2.AsyncClient(
             headers=headers,
-            # without TLS, certificates are not needed
-            verify=_authorities() if self.address.base.startswith("https:") else False,
             timeout=httpx2.Timeout(self.patience.connect, read=None, write=30.0),
-            trust_env=not self.address.loopback,  # no proxy can reach this machine
             follow_redirects=False,
+            **trust(self.address),
         )
 
 
@@ -247,6 +245,19 @@ class HttpExchange:
         finally:
             self._future = None
         return result
+
+
+class Trust(TypedDict):
+    """The arguments of a client that decide whom it trusts."""
+
+    verify: ssl.SSLContext | bool
+    trust_env: bool
+
+
+def trust(address: Address) -> Trust:
+    """Certificates are not needed without TLS, and no proxy can reach this machine."""
+    encrypted = address.base.startswith("https:")
+    return Trust(verify=_authorities() if encrypted else False, trust_env=not address.loopback)
 
 
 def _authorities() -> ssl.SSLContext:

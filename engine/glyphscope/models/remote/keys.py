@@ -63,6 +63,14 @@ def without(key: str, said: AnyStr) -> AnyStr:
     return said.replace(key, _HIDDEN).replace(_escaped(key), _HIDDEN)
 
 
+def hidden_in(key: str, data: bytes) -> int:
+    """The number of the last bytes with which the key may begin, so that the next bytes must be seen to hide it."""
+    forms = (key.encode(), _escaped(key).encode())
+    longest = min(max(map(len, forms)) - 1, len(data))
+    sizes = range(longest, 0, -1)
+    return next((size for size in sizes if any(form.startswith(data[-size:]) for form in forms)), 0)
+
+
 def _escaped(key: str) -> str:
     """The key as some servers escape it in JSON."""
     return key.replace("/", "\\/")

@@ -1,0 +1,141 @@
+"""A captured exchange as a run: the answer's pieces are the model, and their times are the clock."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import suppress
+from typing import Any
+
+from msgspec.structs import replace
+
+from glyphscope.base.errors import ModelError, PromptError
+from glyphscope.capture.exchange import Exchange
+from glyphscope.capture.requests import TITLES, CapturedRequest
+from glyphscope.events import DEFAULT_CHAT, AnyEvent, ChatOptions, Message, ModelInfo, RunStarted, Spans
+from glyphscope.models.interface import (
+    Cancelled,
+    GenerateRequest,
+    Model,
+    Output,
+    PromptProgress,
+    PromptReady,
+    RenderedPrompt,
+    Vocabulary,
+)
+from glyphscope.models.remote.address import Address
+from glyphscope.models.remote.api_answers import AnswerReader
+from glyphscope.models.remote.dialect import COMPATIBLE
+from glyphscope.models.remote.failures import refusal
+from glyphscope.models.remote.fields import EndpointConstraint, outgoing, readable
+from glyphscope.models.remote.response_decoder import ChatStreamDecoder
+from glyphscope.models.scripted import TextModel
+from glyphscope.runs.strategies import run
+
+_SAMPLING = "Sampling that the request does not state is the server's own."
+_COUNTED = (
+    "The prompt is written by the template of {name}, whose tokens are counted; the server may use another."
+)
+
+
+class CapturedModel(TextModel):
+    """Implements `Model` with one captured answer. `now` is the time of the piece that was read last, in seconds.
+
+    `like` is a model with the server's chat template and tokenizer, if there is one: it writes and counts the prompt.
+    """
+
+    def __init__(self, exchange: Exchange, captured: CapturedRequest, like: Model | None) -> None:
+        super().__init__()
+        self._exchange, self._like, self.now = exchange, like, 0.0
+        self._note = " ".join(filter(None, (captured.note, _SAMPLING)))
+        self._address = Address(exchange.asked.to, captured.model)
+        self.info = ModelInfo(
+            name=captured.model or "unnamed", kind="remote", path=str(self._address), tool_calls="openai",
+            server=f"captured, {TITLES[exchange.asked.api]}",
+        )  # fmt: skip
+
+    def count_tokens(self, text: str) -> int:
+        return super().count_tokens(text) if self._like is None else self._like.count_tokens(text)
+
+    def tokenize(self, text: str, plain: Spans = ()) -> list[int]:
+        return super().tokenize(text) if self._like is None else self._like.tokenize(text, plain)
+
+    def vocabulary(self) -> Vocabulary:
+        return super().vocabulary() if self._like is None else self._like.vocabulary()
+
+    def render_chat(
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[dict[str, Any]] = (),
+        chat: ChatOptions = DEFAULT_CHAT,
+    ) -> RenderedPrompt:
+        """The messages in the template of the model that is like the server's, otherwise under their roles."""
+        if self._like is not None:
+            with suppress(PromptError):  # a template that takes no tools, or none of these messages
+                made = self._like.render_chat(messages, tools)
+                counted = _COUNTED.format(name=self._like.info.name)
+                return replace(made, note=" ".join(filter(None, (self._note, counted, made.note))))
+        text, added = readable(outgoing(messages)[0], tools)
+        return RenderedPrompt(
+            text, 0 if self._like is None else self._like.count_tokens(text), self._note, added
+        )
+
+    def turn_form(self, chat: ChatOptions = DEFAULT_CHAT) -> None:
+        """None: the server sends the parts of the answer."""
+
+    def generate(self, request: GenerateRequest) -> Generator[Output, None, None]:
+        """The answer as it came. Raises ModelError for one that failed or was cut, and what `refusal` makes."""
+        exchange, ended = self._exchange, self._exchange.ended
+        yield PromptProgress(0, 0, 0.0)
+        if exchange.answered is None:
+            yield from self._unfinished()
+            return
+        status, kind = exchange.answered.status, exchange.answered.kind
+        if exchange.answered.encoding not in ("", "identity"):
+            raise ModelError(
+                f"The server compressed its answer ({exchange.answered.encoding}): it was forwarded unread."
+            )
+        if status >= 400:
+            body = b"".join(piece.data for piece in exchange.pieces)
+            raise refusal(status, {}, body, self._address, had_key=True).error
+        decoder = ChatStreamDecoder(request, EndpointConstraint(), COMPATIBLE, self._address)
+        reader, begun = AnswerReader(exchange.asked.api, kind, self._address), False
+        for piece in exchange.pieces:
+            for chunk in reader.feed(piece.data):
+                self.now = piece.t
+                if chunk.substance and not begun:
+                    yield PromptReady(0, 0, piece.t * 1000)
+                    begun = True
+                yield from decoder.feed(chunk)
+        self.now = ended.t
+        if ended.cut:
+            raise ModelError(
+                "The answer was too large to record: it was forwarded whole, and its end is missing here."
+            )
+        if ended.by not in ("server", "agent") or (ended.by == "agent" and not reader.finish):
+            yield from self._unfinished()
+            return
+        for chunk in reader.end():
+            yield from decoder.feed(chunk)
+        yield from decoder.end()
+
+    def _unfinished(self) -> Iterator[Output]:
+        """The end of an answer that nobody finished: the user or the agent cancelled it, or the server failed."""
+        ended = self._exchange.ended
+        self.now = ended.t
+        if ended.by in ("agent", "stop"):
+            yield Cancelled()
+            return
+        raise ModelError(
+            ended.message or "The capture was killed during this answer.", where=str(self._address),
+            hint="" if ended.by == "killed" else "See the server's log.",
+        )  # fmt: skip
+
+
+def captured_events(
+    exchange: Exchange, captured: CapturedRequest, like: Model | None = None
+) -> Iterator[AnyEvent]:
+    """The run of an exchange, with its times. `like` is as in `CapturedModel`."""
+    model = CapturedModel(exchange, captured, like)
+    request = replace(captured.request, model=model.info.path)
+    for event in run(request, model, clock=lambda: model.now):
+        yield replace(event, time=exchange.asked.time) if isinstance(event, RunStarted) else event

@@ -1,0 +1,195 @@
+"""A captured exchange becomes a run: each interface, each verdict, and what each prompt changed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("httpx2")
+
+from capturing import asking, calling, delta, sse
+from glyphscope.capture import recording
+from glyphscope.capture.exchange import Asked, EndedBy, ExchangeWriter, wall_time
+from glyphscope.capture.recording import Recorded, record_exchange
+from glyphscope.capture.requests import captured_request
+from glyphscope.events import PromptRendered, RunStarted, Token
+from glyphscope.store import read_record
+
+PATHS = {
+    "chat": "/v1/chat/completions",
+    "responses": "/v1/responses",
+    "messages": "/v1/messages",
+    "ollama": "/api/chat",
+}
+
+
+@pytest.fixture(autouse=True)
+def _no_prompt_before():
+    recording._seen.clear()
+
+
+def recorded(
+    folder: Path, body: Any, pieces: Sequence[bytes], *, number: int = 1, api: Any = "chat",
+    kind: str = "text/event-stream", by: EndedBy = "server",
+) -> Recorded:  # fmt: skip
+    """Record an exchange with these pieces of the answer."""
+    data = body if isinstance(body, bytes) else json.dumps(body).encode()
+    writer = ExchangeWriter(
+        folder, Asked(number, api, PATHS[api], wall_time(), "http://127.0.0.1:9/v1", data), ()
+    )
+    writer.answered(0.1, 200, kind, "")
+    for place, piece in enumerate(pieces, 2):
+        writer.piece(place / 10, piece)
+    writer.end(len(pieces), by)
+    return record_exchange(str(writer.path), "")
+
+
+def test_each_call_is_judged_by_the_tools_of_its_request_up_to_the_deciding_character(tmp_path):
+    one = recorded(tmp_path, asking("find a"), calling('{"query": "a", "max_results": 500}'))
+    (call,) = one.calls
+    assert (call.tool, call.valid, call.code) == ("search", False, "CONSTRAINT_MAX")
+    events = read_record(tmp_path / "000001.jsonl").events
+    text = "".join(event.step.text for event in events if isinstance(event, Token))
+    assert text[: call.char + 1].endswith('"max_results": 500')  # 50 was possible
+    assert isinstance(events[0], RunStarted) and events[0].request.prompt == "find a"
+    times = [event.t for event in events if isinstance(event, Token)]
+    assert times == sorted(times) and times[0] == 0.2
+    other = recorded(tmp_path, asking("find a", tools=[]), calling('{"query": "a"}'), number=2)
+    assert other.tools == 0 and not any(each.valid for each in other.calls)
+
+
+FORMS = json.loads(Path(__file__).with_name("captured.json").read_text())
+"""Requests with an answer of each interface, streamed and whole, and one conversation as each of them has it."""
+ANSWERS = {
+    api: (form["request"], [piece.encode() for piece in form["stream"]], form["whole"])
+    for api, form in FORMS["answers"].items()
+}
+
+
+@pytest.mark.parametrize("api", ANSWERS)
+def test_each_interface_is_read_streamed_and_whole(tmp_path, api):
+    body, streamed, at_once = ANSWERS[api]
+    stream = "application/x-ndjson" if api == "ollama" else "text/event-stream"
+    answers = ((stream, streamed), ("application/json", [json.dumps(at_once).encode()]))
+    for number, (kind, pieces) in enumerate(answers, 1):
+        one = recorded(tmp_path, body, pieces, number=number, api=api, kind=kind)
+        assert [(each.tool, each.valid) for each in one.calls] == [("search", True)], one
+        assert one.outcome == "valid" and one.api == api and one.model == "m"
+        if number == 2 or api != "chat":
+            assert (one.prompt_tokens, one.tokens) == (9, 4)
+            assert one.cached == (0 if api == "ollama" else 3)
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["000001.jsonl", "000002.jsonl"]
+
+
+@pytest.mark.parametrize("api", ANSWERS)
+def test_pieces_that_end_anywhere_also_within_a_character_give_the_same_run(tmp_path, api):
+    body, streamed, _ = ANSWERS[api]
+    data = b"".join(streamed).replace(b'a\\"}', "é✓".encode() + b'\\"}').replace(b'"a"', '"é✓"'.encode())
+    kind = "application/x-ndjson" if api == "ollama" else "text/event-stream"
+    whole = recorded(tmp_path, body, [data], number=1, api=api, kind=kind)
+    recorded(tmp_path, body, [data[n : n + 1] for n in range(len(data))], number=2, api=api, kind=kind)
+    texts = []
+    for number in (1, 2):
+        events = read_record(tmp_path / f"00000{number}.jsonl").events
+        texts.append("".join(event.step.text for event in events if isinstance(event, Token)))
+    assert whole.outcome == "valid" and texts[0] == texts[1] and "é✓" in texts[0]
+
+
+def test_a_prompt_is_compared_with_the_most_similar_one_before_it(tmp_path):
+    changed = json.loads(json.dumps(asking()["tools"]))
+    changed[0]["function"]["description"] = "Finds more."
+    said = [*sse(delta(content="no")), *sse(delta("stop"))]
+    assert recorded(tmp_path, asking("find a"), said, number=1).change is None
+    recorded(tmp_path, asking("something else"), said, number=2)
+    added = recorded(tmp_path, asking("find a", "no", "find b"), said, number=3).change
+    broken = recorded(
+        tmp_path, asking("find a", "no", "find b", "no", "c", tools=changed), said, number=4
+    ).change
+    assert added is not None and broken is not None
+    assert (added.since, added.words, added.broken) == (1, "2 messages added", 0)
+    assert (broken.since, broken.at) == (3, "description of search")
+    assert broken.words == "1 tool changed (search), 2 messages added"
+    assert broken.broken == broken.size - broken.common > 0
+    (prompt,) = (
+        event for event in read_record(tmp_path / "000004.jsonl").events if isinstance(event, PromptRendered)
+    )
+    assert "Since request 3: 1 tool changed (search)" in prompt.note
+
+
+ENDS: dict[EndedBy, tuple[str, str]] = {
+    "agent": ("cancelled", ""),
+    "stop": ("cancelled", ""),
+    "killed": ("failed MODEL_FAILED", "The capture was killed"),
+    "server": ("failed MODEL_FAILED", "ended before the answer did"),
+}
+
+
+@pytest.mark.parametrize("by", ENDS)
+def test_an_answer_without_an_end_is_recorded_as_far_as_it_came(tmp_path, by):
+    one = recorded(tmp_path, asking("hi"), sse(delta(content="well")), by=by)
+    outcome, words = ENDS[by]
+    assert one.outcome == outcome and words in one.words
+    text = [
+        event.step.text for event in read_record(tmp_path / "000001.jsonl").events if isinstance(event, Token)
+    ]
+    assert "well" in text
+
+
+def test_conversations_of_all_interfaces_are_read_into_the_same_messages(tmp_path):
+    requests = {
+        api: captured_request(api, json.dumps(body).encode()) for api, body in FORMS["conversations"].items()
+    }
+    first = requests["chat"].request
+    assert (first.system_prompt, first.prompt) == ("S", "b[image]")
+    assert [message.role for message in first.history] == ["user", "assistant", "tool"]
+    for each in requests.values():
+        assert each.request == first and "Placeholders are shown for 1 image." in each.note
+
+
+ODD = {
+    "not JSON": b"{",
+    "a list": b"[]",
+    "odd members": {
+        "messages": [3, {"role": 5, "content": {"a": 1}}, {"role": "assistant", "tool_calls": [{}, 3]}],
+        "tools": 7,
+    },
+    "deep": b"[" * 100_000,
+    "odd tools": {
+        "messages": [],
+        "tools": [3, {"type": "web_search"}, {"name": ""}, {"name": "x\u0000"}, {"name": "a"}],
+    },
+    "halves of characters": b'{"messages": [{"role": "user", "content": "\\ud800"}]}',
+}
+
+
+@pytest.mark.parametrize("what", ODD)
+def test_an_odd_request_is_recorded(tmp_path, what):
+    one = recorded(tmp_path, ODD[what], calling('{"query": "a"}'))
+    assert one.outcome and read_record(tmp_path / "000001.jsonl").events
+
+
+def test_a_tool_whose_schema_cannot_be_read_accepts_anything_and_the_note_says_so(tmp_path):
+    bad = {
+        "type": "function",
+        "function": {"name": "odd", "parameters": {"type": "object", "properties": {"a": {"type": "sting"}}}},
+    }
+    one = recorded(tmp_path, asking("x", tools=[bad, {"type": "web_search"}]), calling('{"b": 1}', "odd"))
+    assert one.outcome == "valid"
+    (prompt,) = (
+        event for event in read_record(tmp_path / "000001.jsonl").events if isinstance(event, PromptRendered)
+    )
+    assert "Any arguments of odd count as valid" in prompt.note and "web_search" in prompt.note
+
+
+@pytest.mark.slow
+def test_5000_tools_are_read_once(tmp_path):
+    tools = [
+        {"type": "function", "function": {**asking()["tools"][0]["function"], "name": f"tool_{n:0200}"}}
+        for n in range(5000)
+    ]
+    one = recorded(tmp_path, asking("x", tools=tools), calling('{"query": "a"}', f"tool_{7:0200}"))
+    assert one.outcome == "valid" and one.tools == 5000
