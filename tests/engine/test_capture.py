@@ -11,7 +11,7 @@ import pytest
 
 pytest.importorskip("httpx2")
 
-from capturing import asking, calling, delta, sse
+from capturing import answer_with_call, asking, delta, sse
 from glyphscope.capture import recording
 from glyphscope.capture.exchange import Asked, EndedBy, ExchangeWriter, wall_time
 from glyphscope.capture.recording import Recorded, record_exchange
@@ -49,7 +49,7 @@ def recorded(
 
 
 def test_each_call_is_judged_by_the_tools_of_its_request_up_to_the_deciding_character(tmp_path):
-    one = recorded(tmp_path, asking("find a"), calling('{"query": "a", "max_results": 500}'))
+    one = recorded(tmp_path, asking("find a"), answer_with_call('{"query": "a", "max_results": 500}'))
     (call,) = one.calls
     assert (call.tool, call.valid, call.code) == ("search", False, "CONSTRAINT_MAX")
     events = read_record(tmp_path / "000001.jsonl").events
@@ -58,7 +58,7 @@ def test_each_call_is_judged_by_the_tools_of_its_request_up_to_the_deciding_char
     assert isinstance(events[0], RunStarted) and events[0].request.prompt == "find a"
     times = [event.t for event in events if isinstance(event, Token)]
     assert times == sorted(times) and times[0] == 0.2
-    other = recorded(tmp_path, asking("find a", tools=[]), calling('{"query": "a"}'), number=2)
+    other = recorded(tmp_path, asking("find a", tools=[]), answer_with_call('{"query": "a"}'), number=2)
     assert other.tools == 0 and not any(each.valid for each in other.calls)
 
 
@@ -168,7 +168,7 @@ ODD = {
 
 @pytest.mark.parametrize("what", ODD)
 def test_an_odd_request_is_recorded(tmp_path, what):
-    one = recorded(tmp_path, ODD[what], calling('{"query": "a"}'))
+    one = recorded(tmp_path, ODD[what], answer_with_call('{"query": "a"}'))
     assert one.outcome and read_record(tmp_path / "000001.jsonl").events
 
 
@@ -177,12 +177,35 @@ def test_a_tool_whose_schema_cannot_be_read_accepts_anything_and_the_note_says_s
         "type": "function",
         "function": {"name": "odd", "parameters": {"type": "object", "properties": {"a": {"type": "sting"}}}},
     }
-    one = recorded(tmp_path, asking("x", tools=[bad, {"type": "web_search"}]), calling('{"b": 1}', "odd"))
+    one = recorded(
+        tmp_path, asking("x", tools=[bad, {"type": "web_search"}]), answer_with_call('{"b": 1}', "odd")
+    )
     assert one.outcome == "valid"
     (prompt,) = (
         event for event in read_record(tmp_path / "000001.jsonl").events if isinstance(event, PromptRendered)
     )
     assert "Any arguments of odd count as valid" in prompt.note and "web_search" in prompt.note
+
+
+def test_tools_of_a_namespace_are_called_by_both_names_and_hosted_tools_are_not_judged(tmp_path):
+    function = {"type": "function", **asking()["tools"][0]["function"]}
+    tools = [{"type": "namespace", "name": "web", "tools": [function]}, {"type": "web_search"}]
+    item = {
+        "type": "function_call",
+        "call_id": "c",
+        "namespace": "web",
+        "name": "search",
+        "arguments": '{"query": "a"}',
+    }
+    answer = {"object": "response", "status": "completed", "output": [{"type": "web_search_call"}, item]}
+    body = {"model": "m", "input": "a", "tools": tools}
+    one = recorded(tmp_path, body, [json.dumps(answer).encode()], api="responses", kind="application/json")
+    assert [(each.tool, each.valid) for each in one.calls] == [("web.search", True)]
+    answer["output"] = [{**item, "namespace": "other"}]
+    other = recorded(
+        tmp_path, body, [json.dumps(answer).encode()], api="responses", kind="application/json", number=2
+    )
+    assert [(each.code, each.valid) for each in other.calls] == [("UNKNOWN_TOOL", False)]
 
 
 @pytest.mark.slow
@@ -191,5 +214,5 @@ def test_5000_tools_are_read_once(tmp_path):
         {"type": "function", "function": {**asking()["tools"][0]["function"], "name": f"tool_{n:0200}"}}
         for n in range(5000)
     ]
-    one = recorded(tmp_path, asking("x", tools=tools), calling('{"query": "a"}', f"tool_{7:0200}"))
+    one = recorded(tmp_path, asking("x", tools=tools), answer_with_call('{"query": "a"}', f"tool_{7:0200}"))
     assert one.outcome == "valid" and one.tools == 5000

@@ -18,8 +18,8 @@ pytest.importorskip("uvicorn")
 from capturing import (
     Capturing,
     RawServer,
+    answer_with_call,
     asking,
-    calling,
     capturing,
     chunked,
     delta,
@@ -45,7 +45,7 @@ def test_every_byte_of_the_answer_reaches_the_agent_and_every_byte_of_the_reques
     character = "é✓".encode()
     events = [
         b": hello\r\n\r\n",
-        *calling('{"query": "é✓", "max_results": 500}'),
+        *answer_with_call('{"query": "é✓", "max_results": 500}'),
         b"no: event",
         b"\n\n",
         character[:3],
@@ -67,7 +67,7 @@ def test_every_byte_of_the_answer_reaches_the_agent_and_every_byte_of_the_reques
 
 
 def test_each_piece_reaches_the_agent_as_it_comes(tmp_path):
-    first, *rest = calling('{"query": "a"}')
+    first, *rest = answer_with_call('{"query": "a"}')
     with capturing(tmp_path, [*chunked(first, end=False), None]) as (agent, _):
         with closing(agent.send(asking("find a"))) as made:
             got = b""
@@ -238,7 +238,7 @@ def test_what_a_killed_capture_left_becomes_records_at_the_next_start(tmp_path):
     writer.piece(0.2, sse(delta(content="half"))[0])
     with open(writer.path, "ab") as file:  # the line in which it was killed
         file.write(b'{"type":"piece","t":0.3,"da')
-    with capturing(tmp_path, chunked(*calling('{"query": "a"}'))) as (agent, _):
+    with capturing(tmp_path, chunked(*answer_with_call('{"query": "a"}'))) as (agent, _):
         one = agent.record(7)
         agent.ask(asking("b"))
         assert agent.record(8).outcome == "valid"
@@ -251,10 +251,10 @@ def test_a_full_disk_ends_the_recording_and_not_the_request(tmp_path, monkeypatc
     def full(file, data):
         raise OSError(28, "No space left on device")
 
-    with capturing(tmp_path, chunked(*calling('{"query": "a"}'))) as (agent, _):
+    with capturing(tmp_path, chunked(*answer_with_call('{"query": "a"}'))) as (agent, _):
         monkeypatch.setattr(exchanges.os, "write", full)
         status, _, body = agent.ask(asking("a"))
-    assert (status, body) == (200, b"".join(calling('{"query": "a"}')))
+    assert (status, body) == (200, b"".join(answer_with_call('{"query": "a"}')))
     assert "not recorded" in agent.notes[0]
 
 
@@ -302,7 +302,7 @@ def command(folder, server, *more):
 
 
 def test_a_killed_capture_loses_nothing_that_was_recorded(tmp_path):
-    first, *rest = calling('{"query": "a"}')
+    first, *rest = answer_with_call('{"query": "a"}')
     answers = iter((chunked(first, *rest), [*chunked(first, end=False), None]))
     server = RawServer(lambda _: next(answers))
     with closing(server), command(tmp_path, server, "--json") as (made, agent):
@@ -320,7 +320,7 @@ def test_a_killed_capture_loses_nothing_that_was_recorded(tmp_path):
 
 
 def test_the_command_prints_each_request_and_ctrl_c_ends_it(tmp_path):
-    server = RawServer(chunked(*calling('{"query": "a", "max_results": 500}')))
+    server = RawServer(chunked(*answer_with_call('{"query": "a", "max_results": 500}')))
     with closing(server), command(tmp_path, server) as (made, agent):
         agent.ask(asking("a"), authorization=f"Bearer {KEY}")
         lines = [made.stdout.readline() for _ in range(2)]

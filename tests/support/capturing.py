@@ -37,7 +37,7 @@ TOOLS = [
 class RawServer:
     """Answers each connection with `pieces`: bytes, seconds to wait, or None to wait until the client leaves.
 
-    `asked` has the requests as they came, `gone` is set when a client left before the end.
+    `asked` has the whole requests, `gone` is set when a client left before the end.
     """
 
     def __init__(self, pieces: Sequence[Any] | Callable[[bytes], Sequence[Any]]) -> None:
@@ -136,7 +136,7 @@ def delta(finish: str | None = None, **members: Any) -> dict[str, Any]:
     return {"choices": [{"index": 0, "delta": members, "finish_reason": finish}]}
 
 
-def calling(arguments: str, name: str = "search") -> list[bytes]:
+def answer_with_call(arguments: str, name: str = "search") -> list[bytes]:
     """The events of an answer with a call."""
     first = {"index": 0, "id": "c1", "function": {"name": name, "arguments": ""}}
     rest = {"index": 0, "function": {"arguments": arguments}}

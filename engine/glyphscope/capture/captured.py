@@ -83,7 +83,7 @@ class CapturedModel(TextModel):
         """None: the server sends the parts of the answer."""
 
     def generate(self, request: GenerateRequest) -> Generator[Output, None, None]:
-        """The answer as it came. Raises ModelError for one that failed or was cut, and what `refusal` makes."""
+        """The pieces of the answer. Raises ModelError for one that failed or was cut, and what `refusal` makes."""
         exchange, ended = self._exchange, self._exchange.ended
         yield PromptProgress(0, 0, 0.0)
         if exchange.answered is None:
@@ -119,7 +119,7 @@ class CapturedModel(TextModel):
         yield from decoder.end()
 
     def _unfinished(self) -> Iterator[Output]:
-        """The end of an answer that nobody finished: the user or the agent cancelled it, or the server failed."""
+        """The end of an unfinished answer: the user or the agent cancelled it, or the server failed."""
         ended = self._exchange.ended
         self.now = ended.t
         if ended.by in ("agent", "stop"):

@@ -48,7 +48,7 @@ class Answered(msgspec.Struct, frozen=True, tag="answered"):
 
 
 class Piece(msgspec.Struct, frozen=True, tag="piece"):
-    """Bytes of the answer, as they came."""
+    """Bytes of the answer, unchanged."""
 
     t: float
     data: bytes
@@ -85,7 +85,7 @@ class ExchangeWriter:
     def __init__(self, folder: Path, asked: Asked, keys: tuple[str, ...]) -> None:
         self.path = folder / f"{asked.number:06}{SUFFIX}"
         self._keys = tuple(key for key in keys if key)
-        self._held, self._size, self._cut = b"", 0, False
+        self._waiting, self._size, self._cut = b"", 0, False
         try:
             self._file = os.open(
                 own_file(folder, self.path.name), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600
@@ -104,16 +104,16 @@ class ExchangeWriter:
             return
         self._size += len(data)
         self._cut = self._size > MAX_RECORDED
-        data = self._hidden(self._held + data)
-        held = max((hidden_in(key, data) for key in self._keys), default=0)
-        self._held = data[len(data) - held :]
-        if data := data[: len(data) - held]:
+        data = self._hidden(self._waiting + data)
+        begun = max((hidden_in(key, data) for key in self._keys), default=0)
+        self._waiting = data[len(data) - begun :]
+        if data := data[: len(data) - begun]:
             self._write(Piece(t, data))
 
     def end(self, t: float, by: EndedBy, message: str = "") -> None:
         """The exchange is over."""
-        if self._held:
-            self._write(Piece(t, self._held))
+        if self._waiting:
+            self._write(Piece(t, self._waiting))
         for key in self._keys:
             message = without(key, message)
         self._write(Ended(t, by, message, self._cut))

@@ -89,7 +89,7 @@ class CaptureProxy:
         )
 
     def listens_at(self, port: int) -> None:
-        """The port of its own, which the Host header names."""
+        """Set the port that the Host header names."""
         self._hosts = frozenset(f"{name}:{port}" for name in ("127.0.0.1", "localhost"))
 
     async def close(self) -> None:
@@ -164,7 +164,7 @@ class CaptureProxy:
                     answer.headers.get(name, "") for name in ("content-type", "content-encoding")
                 )
                 exchange.answered(answer.status_code, kind, encoding)
-                headers = list(_kept(answer.headers.raw, _OF_CONNECTION))
+                headers = list(_forwardable(answer.headers.raw, _OF_CONNECTION))
                 start = {"type": "http.response.start", "status": answer.status_code, "headers": headers}
                 await send(start)
                 begun = True
@@ -202,7 +202,7 @@ class CaptureProxy:
         """The request to the server: the agent's headers and body, unchanged but for those of the connection."""
         query = b"?" + scope["query_string"] if scope.get("query_string") else b""
         path = self._url.raw_path.rstrip(b"/") + scope["raw_path"] + query
-        headers = [*_kept(scope["headers"], _OF_REQUEST), (b"accept-encoding", b"identity")]
+        headers = [*_forwardable(scope["headers"], _OF_REQUEST), (b"accept-encoding", b"identity")]
         asked = self._client.build_request(
             scope["method"], self._url.copy_with(raw_path=path), headers=headers, content=body or None
         )
@@ -290,7 +290,7 @@ def _error(path: str, status: int, words: str) -> JSONResponse:
     return JSONResponse(content, status, headers={"connection": "close"})
 
 
-def _kept(headers: Headers, dropped: frozenset[bytes]) -> Iterator[tuple[bytes, bytes]]:
+def _forwardable(headers: Headers, dropped: frozenset[bytes]) -> Iterator[tuple[bytes, bytes]]:
     """The headers without those `dropped`, and without those that `Connection` names."""
     given = list(headers)
     named = b",".join(value for name, value in given if name.lower() == b"connection").lower().split(b",")

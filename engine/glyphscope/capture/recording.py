@@ -1,7 +1,7 @@
-"""Records of captured exchanges, and what each prompt changed since the one before it. Called in a process of its own.
+"""Records of captured exchanges, and what each prompt changed since the one before it. Called in a separate process.
 
 The prompt before is, of the last ones to the same model, the one with the longest common beginning: agents that work at
-once, or an agent's helpers, have prompts of their own.
+once, or an agent's helpers, have separate prompts.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from glyphscope.runs import CallState, RunState, run_state
 from glyphscope.runs.endings import end_of, outcome_of
 from glyphscope.store import RecordWriter
 
-_KEPT = 16
-_MOST_KEPT = 64_000_000
+_REMEMBERED = 16
+_MAX_REMEMBERED = 64_000_000
 """Prompts, and characters of them, with which the next one is compared."""
 _SHOWN = 4
 
@@ -96,7 +96,7 @@ class _Seen(NamedTuple):
     prompt: PromptRendered
 
 
-_seen: deque[_Seen] = deque(maxlen=_KEPT)
+_seen: deque[_Seen] = deque(maxlen=_REMEMBERED)
 
 
 def record_exchange(path: str, model: str) -> Recorded:
@@ -202,7 +202,7 @@ def _change_of(
         default=None,
     )
     _seen.append(now)
-    while sum(len(seen.prompt.text) for seen in _seen) > _MOST_KEPT and len(_seen) > 1:
+    while sum(len(seen.prompt.text) for seen in _seen) > _MAX_REMEMBERED and len(_seen) > 1:
         _seen.popleft()
     return None if before is None else _change(before, now)
 
@@ -247,7 +247,7 @@ def _common(one: str, other: str) -> int:
 
 
 def _words(before: RunRequest, now: RunRequest) -> str:
-    """What was added, removed and changed, in tools and messages."""
+    """The tools and messages that were added, removed and changed."""
     words = []
     old = {tool["name"]: tool for tool in before.registry["tools"]}
     new = {tool["name"]: tool for tool in now.registry["tools"]}

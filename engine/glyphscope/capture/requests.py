@@ -9,6 +9,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from dataclasses import replace as with_fields
 from functools import lru_cache
 from typing import Any
 
@@ -22,6 +23,7 @@ from glyphscope.events import Message, RepairSettings, RunRequest, Sampling, Too
 from glyphscope.models.remote.api_answers import ChatApi
 from glyphscope.registry import Tool, ToolRegistry, parse_document
 from glyphscope.registry.tool import CUSTOM_INPUT
+from glyphscope.registry.tool_forms import Item, hosted_name, items
 
 _PATHS: dict[str, ChatApi] = {
     "/chat/completions": "chat", "/responses": "responses", "/messages": "messages", "/api/chat": "ollama"
@@ -31,6 +33,7 @@ TITLES: dict[ChatApi, str] = {
 }  # fmt: skip
 MAX_TOKENS = 1_000_000
 _SHOWN = 8
+_LONGEST = 60
 _ANYTHING: dict[str, Any] = {"type": "object", "additionalProperties": True}
 
 
@@ -84,22 +87,23 @@ def _tools(written: str) -> tuple[dict[str, Any], str]:
     """The registry's document of a list of tools, the same object for the same list, and a note on its tools."""
     given = json.loads(written)
     tools: dict[str, Tool] = {}
-    provider, open_, twice = [], [], []
-    for item in given if isinstance(given, list) else []:
-        name, known = _tool(item)
-        known = known or _readable({"name": name, "parameters": _ANYTHING})
-        if known is None:
-            provider.append(shorten(name or str(as_object(item).get("type", "a tool without a name")), 60))
+    hosted, unread, twice = [], [], []
+    for each in items(given if isinstance(given, list) else [], ()):
+        name = _name(each)
+        known = _readable(each.item) if each.shape is not None else None
+        tool = known or _readable({"name": name, "parameters": _ANYTHING})
+        if tool is None:
+            hosted.append(
+                shorten(name or hosted_name(as_object(each.item)) or "a tool without a name", _LONGEST)
+            )
         elif name in tools:
             twice.append(name)
         else:
-            tools[name] = known
-            open_ += [name] if known.parameters == _ANYTHING else []
+            tools[name] = with_fields(tool, name=name, kept={})
+            unread += [] if known else [name]
     notes = [
-        f"Not judged, as the provider runs them: {listed(provider, _SHOWN)}." if provider else "",
-        f"Any arguments of {listed(open_, _SHOWN)} count as valid: the schema cannot be read."
-        if open_
-        else "",
+        f"Not judged, as the provider runs them: {listed(hosted, _SHOWN)}." if hosted else "",
+        f"Any arguments of {listed(unread, _SHOWN)} count as valid: no schema can be read." if unread else "",
         f"The request has several tools named {listed(twice, _SHOWN)}: the first one judges."
         if twice
         else "",
@@ -107,19 +111,14 @@ def _tools(written: str) -> tuple[dict[str, Any], str]:
     return ToolRegistry(tuple(tools.values())).to_document(), " ".join(filter(None, notes))
 
 
-def _tool(item: Any) -> tuple[str, Tool | None]:
-    """The tool's name, empty if it is not one that the agent runs, and the tool, None if its schema cannot be read."""
-    given = as_object(item)
-    inner = as_object(given.get("function")) or as_object(given.get("custom")) or given
-    name = inner.get("name")
-    if not isinstance(name, str) or not name:
-        return "", None
-    custom = given.get("type") == "custom"
-    schema = custom or any("schema" in key.lower() or key == "parameters" for key in inner)
-    return name, _readable(given) if schema else None
+def _name(each: Item) -> str:
+    """The name by which an answer calls the tool; empty for one that has none."""
+    item = as_object(each.item)
+    name = item.get("name") if each.shape is None else each.shape.members["name"].get(item, None)
+    return f"{each.prefix}{name}" if isinstance(name, str) and name else ""
 
 
-def _readable(tool: dict[str, Any]) -> Tool | None:
+def _readable(tool: Any) -> Tool | None:
     try:
         (read,) = parse_document([tool])
     except (RegistryError, ValueError):

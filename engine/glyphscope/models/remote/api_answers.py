@@ -156,9 +156,8 @@ class _Responses(_Events):
             text = _text(item.get(_CALLS[kind]))
             if text:
                 self._streamed.add(number)
-            call = CallPiece(
-                number, _text(item.get("name")), text, _text(item.get("call_id")), kind[0] == "c"
-            )
+            name = ".".join(filter(None, (_text(item.get("namespace")), _text(item.get("name")))))
+            call = CallPiece(number, name, text, _text(item.get("call_id")), kind[0] == "c")
             yield Chunk(calls=(call,))
         elif kind == "message":
             for part in _objects(item.get("content")):
