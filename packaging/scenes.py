@@ -141,7 +141,7 @@ def _pause(ms: int) -> None:
     loop.exec()
 
 
-LESSON, SLIDE, TOKENS = "mask", 2, 7
+LESSON, SLIDE, TOKENS = "mask", 3, 7
 """The lesson, the number of its slide from 0, and the tokens of its run that are shown."""
 
 

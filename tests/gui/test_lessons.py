@@ -20,12 +20,13 @@ from glyphscope.store import places
 from glyphscope_gui.context import FilePlace
 from glyphscope_gui.lessons import (
     MAX_ROWS,
+    LessonExperiment,
     LessonPlayer,
     LessonProse,
     LessonQuestion,
     LessonRow,
-    lecture_slides,
     shown_rows,
+    slides_of,
 )
 from glyphscope_gui.runs import ModelStatus, Phase
 from glyphscope_gui.shared import MenuId, PageId
@@ -101,6 +102,51 @@ def test_every_lesson_can_be_completed_without_a_model(without_model, qtbot):
             answer(card, right=False)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("size", "names"),
+    [((1024, 700), [place.name for place in bundled_lessons()]), ((1440, 900), ["mask", "verdicts"])],
+    ids=str,
+)
+def test_each_part_of_a_step_fits_the_window(window_without_model, qtbot, size, names):
+    """The text with its run or question, before and after it is played or answered, above the buttons."""
+    window, lessons = window_without_model
+    window.resize(*size)
+    reader = lessons.view.reader
+
+    def fits(where):
+        for _ in range(6):
+            qtbot.wait(2)  # parts grow, and screens are divided again
+        shown = [widget for widget in reader.widget().findChildren(QWidget, options=Qt.FindDirectChildrenOnly)
+                 if widget.isVisible()]  # fmt: skip
+        room = reader.viewport().rect()
+        for widget in shown:
+            at = widget.mapTo(reader.viewport(), widget.rect().topLeft())
+            assert room.contains(widget.rect().translated(at)), (name, where, widget.objectName())
+        return [part for part in reader.active if part.isVisible()]
+
+    for name in names:
+        open_in(qtbot, lessons, find_lesson(name))
+        for number, slide in enumerate(lessons.slides):
+            lessons.show_slide(number)
+            seen = []
+            while True:
+                for part in fits(number):
+                    seen.append(part)
+                    if isinstance(part, LessonQuestion):
+                        part.choose(0)
+                        part.reveal()
+                    else:
+                        part.play() if isinstance(part, LessonExperiment) else part.player.play()
+                        player = getattr(part, "run", part).player
+                        player.go(player.last)
+                    assert part in fits(f"{number}, at the end"), "it stays in sight"
+                if not reader.turn(1):
+                    break
+            assert seen == reader.active and len(seen) <= 1, "a part is on one screen"
+            assert lessons.view.after_button.isVisible() and slide.parts
+
+
 # -- the page ------------------------------------------------------------------------------------------------------
 
 
@@ -130,26 +176,43 @@ def test_answering_a_question_shows_the_next_part_and_completes_the_lesson(witho
     assert "0 of 3 questions answered" in row.data(Qt.ItemDataRole.AccessibleTextRole)
     assert row.data(Qt.ItemDataRole.StatusTipRole) is None
     back = view.before_button
-    lessons.show_slide(3)
+    lessons.show_slide(5)
     QTest.mouseClick(back, Qt.MouseButton.LeftButton)
-    assert lessons.at == 2
-    character, following, choice = reader.active
-    assert not character.isHidden() and following.isHidden() and choice.isHidden()
+    assert lessons.at == 4 and view.place.text() == "Step 3 of 4, part 3 of 3"
+    QTest.keyClick(back, Qt.Key.Key_2)
+    assert reader.active[0].chosen == {1}
+    reader.active[0].reveal()
+    QTest.mouseClick(back, Qt.MouseButton.LeftButton)
+    QTest.keyClick(back, Qt.Key.Key_1)
+    assert reader.active[0].chosen == {0}
+    QTest.keyClick(view.window().focusWidget(), Qt.Key.Key_Return)  # the answer has the focus now
+    assert reader.active[0].is_revealed
+    assert "✓ completed" not in row.data(Qt.ItemDataRole.AccessibleTextRole)
+    lessons.turn(-1)
+    (character,) = reader.active
     character.choose(character.sheet.at)
     character.reveal()
-    assert not following.isHidden() and choice.isHidden()
-    QTest.keyClick(back, Qt.Key.Key_1)
-    assert following.chosen == {0}
-    QTest.keyClick(view.window().focusWidget(), Qt.Key.Key_Return)  # the answer has the focus now
-    assert following.is_revealed
-    QTest.keyClick(back, Qt.Key.Key_2)
-    assert choice.chosen == {1}
-    choice.reveal()
-    assert reader._covered.isHidden()
     assert "✓ completed" in row.data(Qt.ItemDataRole.AccessibleTextRole)
+
+
+def test_the_text_after_a_question_appears_with_its_answer_and_stays_for_who_has_answered(
+    without_model, qtbot, tmp_path
+):
+    lessons = without_model()
+    open_in(
+        qtbot, lessons, written_lesson(tmp_path, LESSON.replace("## An exp", "Now it is known.\n\n## An exp"))
+    )
+    reader = lessons.view.reader
+    lessons.show_slide(4)
+    (question,), text = reader.active, reader._order[-1]
+    assert isinstance(text, LessonProse) and not text.isVisible() and reader._covered.isVisible()
+    question.choose(1)
+    question.reveal()
+    qtbot.waitUntil(text.isVisible)
+    assert question.isVisible() and not reader._covered.isVisible()
     lessons.turn(-1)
     lessons.turn(1)
-    assert not any(card.isHidden() for card in reader.active)  # they were answered
+    assert reader._order[-1].isVisible() and not reader._covered.isVisible()
 
 
 @pytest.mark.slow
@@ -245,16 +308,20 @@ def test_a_run_and_a_question_work_by_keyboard(without_model, qtbot, tmp_path):
     assert not run.player.is_playing
     open_in(qtbot, lessons, written_lesson(tmp_path))
     lessons.show_slide(2)
-    character, following, choice = lessons.view.reader.active
+    (character,) = lessons.view.reader.active
     character.line.setFocus()
     for _ in range(character.sheet.at + 1):
         QTest.keyClick(character.line, Qt.Key.Key_Right)
     QTest.keyClick(character.line, Qt.Key.Key_Return)
     assert character.is_revealed and character.result.text().startswith("✓")
+    lessons.turn(1)
+    (following,) = lessons.view.reader.active
     QTest.keyClick(following, Qt.Key.Key_1)
     QTest.keyClick(following, Qt.Key.Key_3)
     QTest.keyClick(following, Qt.Key.Key_Return)
     assert following.result.text().startswith("✓") and "allows" in following.rows[0].why.text()
+    lessons.turn(1)
+    (choice,) = lessons.view.reader.active
     QTest.keyClick(choice, Qt.Key.Key_1)
     QTest.keyClick(choice, Qt.Key.Key_2)  # one of them is right: the first is no longer chosen
     assert choice.chosen == {1}
@@ -262,8 +329,8 @@ def test_a_run_and_a_question_work_by_keyboard(without_model, qtbot, tmp_path):
     assert choice.result.text() == "✓ Right." and not choice.rows[0].button.isEnabled()
     choice.choose(0)
     assert choice.chosen == {1}
-    lessons.show_slide(2)
-    answer(lessons.view.reader.active[2], right=False)  # the first answer counts
+    lessons.show_slide(4)
+    answer(lessons.view.reader.active[0], right=False)  # the first answer counts
     assert lessons.progress.of(lessons.opened.place.key).answers == {0: True, 1: True, 2: True}
 
 
@@ -271,7 +338,7 @@ def test_a_run_and_a_question_work_by_keyboard(without_model, qtbot, tmp_path):
 def test_an_experiment_runs_live_with_the_readers_changes(with_model, qtbot, tmp_path):
     lessons = with_model()
     open_in(qtbot, lessons, written_lesson(tmp_path))
-    lessons.show_slide(3)
+    lessons.show_slide(5)
     (card,) = lessons.view.reader.active
     assert card.live_button.isEnabled() and not card.notice.text()
     for phase, can in (("opening", False), ("failed", False), ("none", True)):
@@ -293,7 +360,7 @@ def test_an_experiment_runs_live_with_the_readers_changes(with_model, qtbot, tmp
     lessons.context.navigator.show(PageId.PLAYGROUND)
     assert not card.run.player.is_playing
     lessons.context.navigator.show(PageId.LESSONS)
-    lessons.show_slide(3)
+    lessons.show_slide(5)
     lessons.view.reader.active[0].live_button.click()
     lessons.show_slide(0)  # it is no longer in sight: it ends
     qtbot.waitUntil(lambda: not lessons.is_busy and lessons.context.runs.phase is Phase.IDLE)
@@ -384,7 +451,7 @@ def test_one_key_goes_through_runs_questions_and_steps(without_model, qtbot):
     proceed(lessons, lambda: question.is_revealed)
     assert lessons.at == 2
     proceed(lessons, lambda: lessons.slides[lessons.at].step == 2)
-    slides = lecture_slides(lessons.opened.lesson)
+    slides = slides_of(lessons.opened.lesson)
     assert [id(part) for slide in slides for part in slide.parts] == [
         id(part) for step in lessons.opened.lesson.steps for part in step.shown
     ]
@@ -421,7 +488,7 @@ def test_a_lesson_that_cannot_be_read_ends_the_lecture_and_the_run_of_the_one_be
 ):
     lessons = with_model()
     open_in(qtbot, lessons, written_lesson(tmp_path))
-    lessons.show_slide(3)
+    lessons.show_slide(5)
     if begun == "run":
         lessons.view.reader.active[0].live_button.click()
     else:
@@ -503,7 +570,7 @@ def test_progress_is_saved_in_order_on_a_slow_disk(without_model, qtbot, monkeyp
     monkeypatch.setattr(ReadingProgress, "write", slowly)
     lessons.show_slide(1)
     qtbot.waitUntil(lambda: len(written) == 1)
-    lessons.show_slide(2)
+    lessons.show_slide(3)
     qtbot.wait(50)
     slow.set()
     qtbot.waitUntil(lambda: not lessons.is_busy)

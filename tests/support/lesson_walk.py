@@ -51,11 +51,9 @@ def look_through(run: LessonRun) -> None:
 def take_step(lessons: LessonsPresenter, *, right: bool = True) -> list[LessonExperiment]:
     """Do everything that the step shows, with its runs and questions; return its experiments."""
     assert lessons.opened is not None
-    opened, step = lessons.opened, lessons.opened.lesson.steps[lessons.slides[lessons.at].step]
+    opened, slide = lessons.opened, lessons.slides[lessons.at]
     active = lessons.view.reader.active
-    assert len(active) == sum(hasattr(part, "run") or hasattr(part, "options") for part in step.shown), (
-        step.title
-    )
+    assert len(active) == sum(hasattr(part, "run") or hasattr(part, "options") for part in slide.parts), slide
     for part in active:
         if isinstance(part, LessonRun):
             look_through(part)

@@ -10,7 +10,7 @@ from glyphscope_gui.lessons.presenter import LessonsPresenter
 
 if TYPE_CHECKING:
     from glyphscope_gui.lessons.experiment import LessonExperiment
-    from glyphscope_gui.lessons.opened import lecture_slides
+    from glyphscope_gui.lessons.opened import slides_of
     from glyphscope_gui.lessons.page import LessonRow
     from glyphscope_gui.lessons.player import LessonPlayer
     from glyphscope_gui.lessons.prose import LessonProse

@@ -61,7 +61,7 @@ class LessonExperiment(QFrame):
         self._readers: dict[str, Callable[[], Any]] = {}
         """By setting, the function that reads its field."""
         self._events: list[AnyEvent] = []
-        self._shown = False
+        self._shown = self._is_low = False
         self.is_running = False
         self.title = LessonLabel(part.title, "heading", self)
         self.about = LessonProse(part.about, self)
@@ -70,6 +70,10 @@ class LessonExperiment(QFrame):
         self.live_button = push_button(tr("Run live"), self, name="lessonLiveButton", clicked=self._live)
         self.play_button = push_button(tr("Play the recording"), self, name="lessonRecordingButton")
         self.play_button.setToolTip(tr("The recording, made with the lesson’s model and settings"))
+        self.settings_button = push_button(
+            tr("Settings"), self, name="lessonSettingsButton", clicked=self._unfold
+        )
+        self.settings_button.setToolTip(tr("Show the settings of the experiment in place of the run"))
         self.notice = LessonLabel("", "muted", self)
         self.run = LessonRun("", part.show, self)
         self.run.hide()
@@ -91,9 +95,7 @@ class LessonExperiment(QFrame):
 
     def play(self) -> None:
         """Play the recording from its beginning."""
-        self._shown = True
-        self._events = list(self._recorded)
-        self.run.show()
+        self._show_run(list(self._recorded))
         self.run.show_run(self._recorded)
         self.run.player.play()
         self.notice.set_words(tr("This is the recording, not a live run."))
@@ -101,13 +103,16 @@ class LessonExperiment(QFrame):
 
     def begin(self, request: RunRequest) -> None:
         """Begin to show a live run."""
-        self._shown = True
-        self._events = []
-        self.run.show()
+        self._show_run([])
         self.run.begin_live(request)
         self.difference.set_words("")
         self.notice.set_words("")
         self._set_running(True)
+
+    def _show_run(self, events: list[AnyEvent]) -> None:
+        self._shown, self._events = True, events
+        self.run.show()
+        self._fold()
 
     def take(self, background: BackgroundEvents) -> None:
         """Show new events of the live run."""
@@ -139,6 +144,28 @@ class LessonExperiment(QFrame):
             self.play()
             return True
         return self.run.advance()
+
+    def set_low(self, low: bool) -> None:
+        """Save lines, in a low window: while a run is shown, its settings are folded."""
+        self._is_low = low
+        self._column.setSpacing(4 if low else 8)
+        self._column.setContentsMargins(PAD + 2, 6 if low else 12, PAD + 2, 6 if low else 12)
+        self.run.set_low(low)
+        self._fold()
+
+    def _fold(self) -> None:
+        folded = self._is_low and self._shown
+        self.settings_button.setVisible(folded)
+        self._settings.setVisible(not folded)
+
+    def _unfold(self) -> None:
+        """Show the settings again, in place of the run."""
+        self.run.player.pause()
+        self._shown = False
+        self.run.hide()
+        for each in (self.difference, self.notice):
+            each.set_words("")
+        self._fold()
 
     def press(self, key: int, modifiers: Qt.KeyboardModifier) -> bool:
         """Handle a key; False if it has no function here."""
@@ -226,16 +253,17 @@ class LessonExperiment(QFrame):
             label = field_label(visible(words, spaces=True), field, "muted")
             form.addRow(holder(hbox((label, 1), *reset_of(field), spacing=2), self), field)
             self._fields[name] = field
-        buttons = hbox(self.live_button, self.play_button, STRETCH, spacing=10)
+        buttons = hbox(self.live_button, self.play_button, self.settings_button, STRETCH, spacing=10)
         for field in self._fields.values():
             if isinstance(field, QAbstractSpinBox):
                 field.lineEdit().setTextMargins(6, 0, 0, 0)
-        column = vbox(self.title, self.about, self.changes, parent=self, margins=(PAD + 2, 12), spacing=8)
+        settings = vbox(self.about, self.changes, spacing=8)
         if self.part.vary:
-            column.addLayout(form)
-        column.addLayout(buttons)
-        for foot in (self.notice, self.run, self.difference):
-            column.addWidget(foot)
+            settings.addLayout(form)
+        self._settings = holder(settings, self)
+        parts = (self.title, self._settings, buttons, self.notice, self.run, self.difference)
+        self._column = vbox(*parts, parent=self)
+        self.set_low(False)
 
 
 def _setting_of(name: str) -> Field | None:

@@ -20,17 +20,9 @@ class Slide(NamedTuple):
     parts: tuple[AnyPart, ...]
 
 
-def reading_slides(lesson: Lesson) -> list[Slide]:
-    """One slide for each step."""
-    return [Slide(number, step.shown) for number, step in enumerate(lesson.steps)]
-
-
-def lecture_slides(lesson: Lesson) -> list[Slide]:
+def slides_of(lesson: Lesson) -> list[Slide]:
     """Group text with the following part; text that ends a step stays with the previous part."""
-    slides: list[Slide] = []
-    for number, step in enumerate(lesson.steps):
-        slides += _of_step(number, step)
-    return slides
+    return [slide for number, step in enumerate(lesson.steps) for slide in _of_step(number, step)]
 
 
 def _of_step(number: int, step: LessonStep) -> list[Slide]:

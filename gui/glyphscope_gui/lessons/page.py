@@ -71,19 +71,21 @@ class LessonPage(FollowsSize, QWidget):
         self.after_button.clicked.connect(lambda: self.stepRequested.emit(1))
         self.setFocusProxy(self.list)
         self.set_lecture(False)
-        self.show_place(0, 0)
+        self.show_place("")
 
-    def show_place(self, step: int, steps: int, following: str = "") -> None:
-        """Show the current step, from 1, and the number of steps; 0 if no lesson is open. `following` is the title of
-        the next lesson, on the last step.
+    def show_place(
+        self, words: str, *, before: bool = False, more: bool = False, following: str = ""
+    ) -> None:
+        """Show the place in the lesson in words, "" if none is open, and whether there is something `before` and `more`
+        after it. `following` is the title of the next lesson, at the end of this one.
         """
-        opened, ends = steps > 0, step == steps and bool(following)
+        opened, ends = bool(words), bool(following)
         self.after_button.setText(tr("Next lesson ›") if ends else tr("Next ›"))
         self.after_button.setToolTip(plain_tip(following) if ends else tr("Next step (Page Down)"))
         self.stack.setCurrentWidget(self.reader if opened else self.empty)
         self.foot.setVisible(opened)
-        self.place.setText(tr("Step {step} of {steps}", step=step, steps=steps))
-        for button, enabled in ((self.before_button, step > 1), (self.after_button, step < steps or ends)):
+        self.place.setText(words)
+        for button, enabled in ((self.before_button, before), (self.after_button, more or ends)):
             if button.hasFocus() and not enabled:
                 self.reader.setFocus()  # otherwise Qt focuses the next widget
             button.setEnabled(enabled)
@@ -96,7 +98,7 @@ class LessonPage(FollowsSize, QWidget):
         if more > 0:
             lines.append(tr("… and {more} more: glyphscope lesson check lists all of them.", more=more))
         self.empty.setText("\n".join(visible(line, spaces=True) for line in lines))
-        self.show_place(0, 0)
+        self.show_place("")
 
     def set_lecture(self, lecture: bool) -> None:
         """In a lecture, show the lesson and the lecture's keys, without the list and the foot."""

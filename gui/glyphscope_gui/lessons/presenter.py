@@ -26,7 +26,7 @@ from glyphscope.lessons.website import export_website
 from glyphscope_gui.context import AppContext, FilePlace, Page, Place
 from glyphscope_gui.lessons.experiment import LessonExperiment
 from glyphscope_gui.lessons.lecture import LessonLecture
-from glyphscope_gui.lessons.opened import OpenedLesson, Slide, lecture_slides, open_lesson, reading_slides
+from glyphscope_gui.lessons.opened import OpenedLesson, Slide, open_lesson, slides_of
 from glyphscope_gui.lessons.page import LessonPage, LessonRow
 from glyphscope_gui.lessons.question import LessonQuestion
 from glyphscope_gui.lessons.reader import make_part
@@ -108,8 +108,10 @@ class LessonsPresenter(Page):
         self._background.start("open", lambda: open_lesson(place), self._show_lesson, self._refuse)
 
     def turn(self, by: int) -> None:
-        """Move by that many slides; after the last one, the next lesson opens, except in a lecture."""
-        if self.opened is not None and 0 <= self.at + by < len(self.slides):
+        """Move by that many screens; after the last one, the next lesson opens, except in a lecture."""
+        if by and self.view.reader.turn(by):
+            self._show_place()
+        elif self.opened is not None and 0 <= self.at + by < len(self.slides):
             self.show_slide(self.at + by)
         elif by > 0 and not self.lecture.is_on and (following := self._following()) is not None:
             self.open(following.place)
@@ -122,14 +124,9 @@ class LessonsPresenter(Page):
         self.at = at
         slide, key, title = self.slides[at], opened.place.key, opened.lesson.title
         step, number, steps = opened.lesson.steps[slide.step], slide.step + 1, len(opened.lesson.steps)
-        over = (
-            tr("{title}  ·  {step} of {steps}", title=title, step=number, steps=steps)
-            if self.lecture.is_on
-            else tr("Step {step} of {steps}", step=number, steps=steps)
-        )
-        self.view.reader.show_parts(over, step.title, slide.parts, self._make)
-        following = self._following()
-        self.view.show_place(number, steps, self.view.model.words(following, 0) if following else "")
+        over = tr("{title}  ·  {step} of {steps}", title=title, step=number, steps=steps)
+        self.view.reader.show_parts(over if self.lecture.is_on else "", step.title, slide.parts, self._make)
+        self._show_place()
         if self.lecture.is_on:
             self.view.set_lecture(True)
         self.progress.put(key, self.progress.of(key).at(slide.step, steps))
@@ -137,6 +134,19 @@ class LessonsPresenter(Page):
             over, step.title, step.notes, self._answers(opened, slide), self._coming()
         )
         self._show_obstacle()
+
+    def _show_place(self) -> None:
+        """Show where the reader is in the lesson, and whether there is more before and after it."""
+        if self.opened is None:
+            return
+        slide, following, reader = self.slides[self.at], self._following(), self.view.reader
+        parts = [number for number, each in enumerate(self.slides) if each.step == slide.step]
+        words = tr("Step {step} of {steps}", step=slide.step + 1, steps=len(self.opened.lesson.steps))
+        if len(parts) > 1:
+            words += tr(", part {part} of {parts}", part=parts.index(self.at) + 1, parts=len(parts))
+        more = self.at + 1 < len(self.slides) or reader.can_turn(1)
+        title = "" if more or following is None else self.view.model.words(following, 0)
+        self.view.show_place(words, before=self.at > 0 or reader.can_turn(-1), more=more, following=title)
 
     def _answers(self, opened: OpenedLesson, slide: Slide) -> str:
         """The correct answers to the questions of a slide, for the presenter."""
@@ -160,10 +170,9 @@ class LessonsPresenter(Page):
         return model.row(row + 1) if row >= 0 else None
 
     def _arrange(self, step: int) -> None:
-        """Show the first slide of a step, with the slides of reading or of a lecture."""
+        """Show the first slide of a step."""
         if self.opened is not None:
-            make = lecture_slides if self.lecture.is_on else reading_slides
-            self.slides = make(self.opened.lesson)
+            self.slides = slides_of(self.opened.lesson)
             self.show_slide(next(n for n, slide in enumerate(self.slides) if slide.step == step))
 
     def _start_over(self) -> None:
@@ -173,7 +182,7 @@ class LessonsPresenter(Page):
 
     def _lecture_changed(self, _on: bool) -> None:
         if self.slides:
-            self._arrange(self.slides[self.at].step)
+            self.show_slide(self.at)
         self.view.reader.setFocus()
 
     # -- parts of a slide --------------------------------------------------------------------------------------
@@ -206,6 +215,7 @@ class LessonsPresenter(Page):
         view, runs, navigator = self.view, self.context.runs, self.context.navigator
         view.list.opened.connect(self._choose)
         view.stepRequested.connect(self.turn)
+        view.reader.screensChanged.connect(self._show_place)
         view.open_button.clicked.connect(self.open_action.trigger)
         view.export_button.clicked.connect(self._choose_export)
         view.again_button.clicked.connect(self._start_over)

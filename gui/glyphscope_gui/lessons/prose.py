@@ -16,6 +16,27 @@ LARGER = 1.5
 """Points added to the interface's text size, as lessons are for continuous reading."""
 
 
+_LONG = 600
+"""Characters of a text above which it can be on several screens."""
+
+
+def pieces(markdown: str) -> list[str]:
+    """The paragraphs, lists and code blocks of a long text; a short one is one piece."""
+    if len(markdown) <= _LONG:
+        return [markdown]
+    found: list[list[str]] = [[]]
+    fence = ""
+    for line in markdown.split("\n"):
+        mark = line.lstrip()[:3]
+        if mark in ("```", "~~~") and fence in ("", mark):
+            fence = "" if fence else mark
+        if line.strip() or fence:
+            found[-1].append(line)
+        elif found[-1]:
+            found.append([])
+    return ["\n".join(lines) for lines in found if lines]
+
+
 class LessonProse(FollowsSize, FollowsLooks, LeavesWheel, QTextEdit):
     """Read-only; its text can be selected with the mouse."""
 

@@ -170,6 +170,9 @@ class ChoiceButton(QPushButton):
         policy.setHeightForWidth(not token)
         self.setSizePolicy(policy)
 
+    def set_low(self, low: bool) -> None:
+        self._row.setContentsMargins(10, 3 if low else 6, 12, 3 if low else 6)
+
     def sizeHint(self) -> QSize:
         return self._row.sizeHint()
 
@@ -343,4 +346,11 @@ class LessonQuestion(QFrame):
     def _lay_out(self) -> None:
         foot = hbox(self.button, (self.hint, 1), spacing=12)
         parts: tuple[Part, ...] = (self.ask, self.before, self.line, *self.rows, foot, self.result, self.why)
-        vbox(*parts, parent=self, margins=(PAD + 2, 12), spacing=8)
+        self._column = vbox(*parts, parent=self, margins=(PAD + 2, 12), spacing=8)
+
+    def set_low(self, low: bool) -> None:
+        """Save lines, in a low window."""
+        self._column.setSpacing(3 if low else 8)
+        self._column.setContentsMargins(PAD + 2, 8 if low else 12, PAD + 2, 8 if low else 12)
+        for row in self.rows:
+            row.button.set_low(low)

@@ -33,20 +33,24 @@ ROOMY = 860
 """Width from which the fields are only below the text, to the left of the alternatives."""
 SIDE = 300
 """The minimum width of the alternatives beside the stream, in pixels."""
-MAX_ROWS = 7
-"""Number of alternatives that are shown."""
-MAX_LINES = 8
-"""Number of lines of the stream before it scrolls."""
+MAX_ROWS, LOW_ROWS = 7, 4
+"""Number of alternatives that are shown, and in a low window."""
+MAX_LINES, LOW_LINES = 8, 4
+"""Number of lines of the stream before it scrolls, and in a low window."""
+TOKENS_HEIGHT, LOW_TOKENS = 220, 120
+"""Height of the table of tokens in pixels, and in a low window."""
+LOW_FIELDS = 3
+"""Number of fields that are shown in a low window before their table scrolls."""
 _PACES = (0.5, 1.0, 2.0, 3.0, 5.0, 8.0, 12.0, 20.0, 50.0)
 """Tokens per second: the steps of the slider."""
 
 
-def shown_rows(token: Token) -> tuple[Alternative, ...]:
+def shown_rows(token: Token, most: int = MAX_ROWS) -> tuple[Alternative, ...]:
     """Return the most likely alternatives, including the sampled token at any rank."""
     ranked = token.step.alternatives
-    rows = ranked[:MAX_ROWS]
-    came = [each for each in ranked[MAX_ROWS:] if (each.id, each.data) == (token.step.id, token.step.data)]
-    return (*rows[: MAX_ROWS - 1], *came) if came else rows
+    rows = ranked[:most]
+    came = [each for each in ranked[most:] if (each.id, each.data) == (token.step.id, token.step.data)]
+    return (*rows[: most - 1], *came) if came else rows
 
 
 class LessonStream(FollowsSize, StreamView):
@@ -58,6 +62,11 @@ class LessonStream(FollowsSize, StreamView):
         super().__init__(parent)
         named(self, "lessonStream", tr("The text of the run"))
         self._characters = self._headings = 0
+        self._most = MAX_LINES
+
+    def set_low(self, low: bool) -> None:
+        self._most = LOW_LINES if low else MAX_LINES
+        self._fit()
 
     def make_room(self, characters: int, headings: int = 0) -> None:
         """Make room for that many characters and headings."""
@@ -73,7 +82,7 @@ class LessonStream(FollowsSize, StreamView):
     def _fit(self) -> None:
         metrics = QFontMetrics(mono_font(self.LARGER))
         a_line = max((self.viewport().width() - 24) // max(metrics.horizontalAdvance("m"), 1), 8)
-        lines = min(max(-(-self._characters // a_line) + 1, 2) + 2 * self._headings, MAX_LINES)
+        lines = min(max(-(-self._characters // a_line) + 1, 2) + 2 * self._headings, self._most)
         height = round(lines * metrics.height() * 1.65) + 14
         if height != self.height():
             self.setFixedHeight(height)
@@ -91,6 +100,7 @@ class LessonRun(FollowsSize, QFrame):
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self._views = show
         self._characters = 0
+        self._is_low, self._rows = False, MAX_ROWS
         self.player = LessonPlayer(self)
         self.choice = StageChoice(self)
         self.caption = LessonLabel(caption, "title", self)
@@ -180,6 +190,19 @@ class LessonRun(FollowsSize, QFrame):
                 return False
         return True
 
+    def set_low(self, low: bool) -> None:
+        """Show fewer rows, in a low window."""
+        self._is_low = low
+        self._column.setContentsMargins(PAD, 6 if low else 10, PAD, 6 if low else 10)
+        self._column.setSpacing(5 if low else 8)
+        self.stream.set_low(low)
+        self.tokens.setFixedHeight(LOW_TOKENS if low else TOKENS_HEIGHT)
+        self.fields.setMaximumHeight(self.fields.height_of(LOW_FIELDS) if low else 16_777_215)
+        self._fit()
+        if (rows := LOW_ROWS if low else MAX_ROWS) != self._rows:
+            self._rows = rows
+            self._moved()
+
     def _fit(self) -> None:
         self._arrange(self.width() / scale())
 
@@ -201,6 +224,9 @@ class LessonRun(FollowsSize, QFrame):
             words = f"{run.failed.code}: {run.failed.message} {run.failed.hint}".rstrip()
         elif run.finished is not None:
             words = capitalised(end_of(run, tr).words)
+        if self._is_low and stage.aborted is not None:
+            self.banner.hide()
+            words = self.banner.accessibleName()
         self.outcome.set_words(words)
 
     def _moved(self) -> None:
@@ -229,7 +255,7 @@ class LessonRun(FollowsSize, QFrame):
             return
         token = stage.tokens[index]
         self.stream.select_token(token)
-        rows = shown_rows(token)
+        rows = shown_rows(token, self._rows)
         self.alternatives_model.show_token(stage, token, rows, started.request, self.player.state.registry)
         self.alternatives.setVisible(bool(rows) and "alternatives" in self._views)
         self.token_title.setText(token_title(token))
@@ -297,12 +323,12 @@ class LessonRun(FollowsSize, QFrame):
         self._grid = grid_layout(spacing=(20, 10))
         self._grid.addLayout(left, 0, 0)
         self._placed: tuple[bool, bool] | None = None
-        layout = vbox(self.caption, self._transport(), self._grid, parent=self, margins=(PAD, 10), spacing=8)
+        self._column = vbox(self.caption, self._transport(), self._grid, parent=self)
         self.fields.setVisible("fields" in self._views)
         self.tokens.setVisible("tokens" in self._views)
-        layout.addWidget(self.tokens)
-        self.tokens.setFixedHeight(220)
-        layout.addWidget(self.source)
+        self._column.addWidget(self.tokens)
+        self._column.addWidget(self.source)
+        self.set_low(False)
         self._arrange(0)
 
     def _transport(self) -> QHBoxLayout:
@@ -320,7 +346,7 @@ class LessonRun(FollowsSize, QFrame):
 
     def _arrange(self, width: float) -> None:
         """Place the alternatives beside or below the text, and the fields below the text or below both."""
-        wide, roomy = width >= WIDE, width >= ROOMY
+        wide, roomy = width >= WIDE, width >= (WIDE if self._is_low else ROOMY)
         self._side.setMinimumWidth(round(SIDE * scale()) if wide else 0)
         if (wide, roomy) == self._placed:
             return
