@@ -106,7 +106,7 @@ def test_every_lesson_can_be_completed_without_a_model(without_model, qtbot):
 @pytest.mark.parametrize(
     ("size", "names"),
     [((1024, 700), [place.name for place in bundled_lessons()]), ((1440, 900), ["mask", "verdicts"])],
-    ids=str,
+    ids=["small", "usual"],
 )
 def test_each_part_of_a_step_fits_the_window(window_without_model, qtbot, size, names):
     """The text with its run or question, before and after it is played or answered, above the buttons."""
