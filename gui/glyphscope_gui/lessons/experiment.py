@@ -71,7 +71,7 @@ class LessonExperiment(QFrame):
         self.play_button = push_button(tr("Play the recording"), self, name="lessonRecordingButton")
         self.play_button.setToolTip(tr("The recording, made with the lesson’s model and settings"))
         self.settings_button = push_button(
-            tr("Settings"), self, name="lessonSettingsButton", clicked=self._unfold
+            tr("Settings"), self, name="lessonSettingsButton", clicked=self._show_settings
         )
         self.settings_button.setToolTip(tr("Show the settings of the experiment in place of the run"))
         self.notice = LessonLabel("", "muted", self)
@@ -112,7 +112,7 @@ class LessonExperiment(QFrame):
     def _show_run(self, events: list[AnyEvent]) -> None:
         self._shown, self._events = True, events
         self.run.show()
-        self._fold()
+        self._collapse()
 
     def take(self, background: BackgroundEvents) -> None:
         """Show new events of the live run."""
@@ -146,26 +146,26 @@ class LessonExperiment(QFrame):
         return self.run.advance()
 
     def set_low(self, low: bool) -> None:
-        """Save lines, in a low window: while a run is shown, its settings are folded."""
+        """Save lines, in a low window: while a run is shown, its settings are collapsed."""
         self._is_low = low
         self._column.setSpacing(4 if low else 8)
         self._column.setContentsMargins(PAD + 2, 6 if low else 12, PAD + 2, 6 if low else 12)
         self.run.set_low(low)
-        self._fold()
+        self._collapse()
 
-    def _fold(self) -> None:
-        folded = self._is_low and self._shown
-        self.settings_button.setVisible(folded)
-        self._settings.setVisible(not folded)
+    def _collapse(self) -> None:
+        collapsed = self._is_low and self._shown
+        self.settings_button.setVisible(collapsed)
+        self._settings.setVisible(not collapsed)
 
-    def _unfold(self) -> None:
+    def _show_settings(self) -> None:
         """Show the settings again, in place of the run."""
         self.run.player.pause()
         self._shown = False
         self.run.hide()
         for each in (self.difference, self.notice):
             each.set_words("")
-        self._fold()
+        self._collapse()
 
     def press(self, key: int, modifiers: Qt.KeyboardModifier) -> bool:
         """Handle a key; False if it has no function here."""
