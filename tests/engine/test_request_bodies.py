@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 
+import msgspec
 import pytest
 
 from cli_command import command
 from glyphscope.base.errors import GlyphscopeError, PromptError, RegistryError
 from glyphscope.events import Message, ToolCall
 from glyphscope.prompting.request_bodies import APIS, api_of, read_body
+from glyphscope.prompting.written_bodies import WRITTEN, write_body
 from glyphscope.store import load_project
 
 CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
@@ -323,3 +325,71 @@ def test_a_body_is_a_project_and_runs(tmp_path):
     result = command("run", "Hello", "--project", path, "--model", SCRIPTED, "--json", "--max-tokens", "9")
     started = json.loads(result.stdout.splitlines()[0])
     assert (started["request"]["prompt"], started["request"]["max_tokens"]) == ("Hello", 9)
+
+
+@pytest.mark.parametrize("api", WRITTEN)
+@pytest.mark.parametrize("source", BODIES)
+def test_a_request_is_written_for_every_api_and_read_back_equal(source, api):
+    opened = read_body({**BODIES[source], "tools": [*BODIES[source]["tools"]]})
+    request = opened.request
+    messages = (Message("system", request.system_prompt), *request.history, Message("user", request.prompt))
+    body = json.loads(json.dumps(write_body(api, request, messages, opened.registry, "m")))
+    again = read_body(body, api=api)
+    assert api_of(body) == api
+    without = [msgspec.structs.replace(message, reasoning="") for message in again.request.history]
+    assert without == [msgspec.structs.replace(m, reasoning="", name="") for m in request.history] or all(
+        a.content == b.content and a.tool_calls == b.tool_calls
+        for a, b in zip(without, request.history, strict=True)
+    )
+    for name in ("prompt", "system_prompt", "tool_choice", "most_calls", "max_tokens", "reasoning_effort"):
+        assert getattr(again.request, name) == getattr(request, name), name
+    assert again.registry == opened.registry
+    assert again.request.sampling.temperature == 0.5 and again.request.sampling.top_p == 0.9
+
+
+@pytest.mark.parametrize("api", WRITTEN)
+def test_choices_schemas_and_custom_calls_are_written_as_the_api_has_them(api):
+    tools = [
+        {"type": "custom", "name": "calc"},
+        {
+            "type": "namespace",
+            "name": "crm",
+            "description": "",
+            "tools": [{"type": "function", "name": "find", "parameters": CITY}],
+        },
+    ]
+    items = [
+        {"type": "custom_tool_call", "call_id": "a", "name": "calc", "input": "1+1"},
+        {"type": "custom_tool_call_output", "call_id": "a", "output": "2"},
+        {"type": "function_call", "call_id": "b", "name": "find", "namespace": "crm", "arguments": "{}"},
+        {"type": "function_call_output", "call_id": "b", "output": "y"},
+    ]
+    given = {"input": items, "tools": tools, "tool_choice": {"type": "custom", "name": "calc"}}
+    opened = read_body(given)
+    body = write_body(api, opened.request, opened.request.history, opened.registry, "m")
+    if api == "responses":
+        assert (body["input"], body["tools"], body["tool_choice"]) == (items, tools, given["tool_choice"])
+    assert "1+1" in json.dumps(body) and read_body(body, api=api).request.tool_choice == "calc"
+    schema = read_body(
+        {"input": "x", "text": {"format": {"type": "json_schema", "name": "a", "schema": CITY}}}
+    )
+    body = write_body(api, schema.request, (Message("user", "x"),), schema.registry, "m")
+    assert read_body(body, api=api).request.answer == schema.request.answer
+
+
+@pytest.mark.parametrize("api", WRITTEN)
+def test_a_recorded_run_is_exported_as_a_request_that_opens_again(api, tmp_path):
+    record = tmp_path / "run.jsonl"
+    command(
+        "run",
+        "Search for AI news",
+        "--model",
+        'scripted:{action="search" query="AI news"}',
+        "--record",
+        record,
+    )
+    exported = command("export", record, "--to", f"{api}-request")
+    assert exported.exit_code == 0, exported.stderr
+    opened = read_body(json.loads(exported.stdout), api=api)
+    assert opened.request.prompt == "Search for AI news" and len(opened.registry) == 7
+    assert opened.request.tool_choice == "required" and "GLYPH" not in opened.request.system_prompt

@@ -171,7 +171,8 @@ def export(
         typer.Option(
             help="The form, which can also be the first argument. html is one page on which a reader goes through the "
             "run in a browser; gbnf is llama.cpp's grammar, lark llguidance's; pytest contains the verdicts as tests, "
-            "curl sends the same request to llama-server, openai-messages is the conversation with the answer; "
+            "curl sends the same request to llama-server, chat-request, responses-request and messages-request are the "
+            "body that those APIs take, openai-messages is the conversation with the answer; "
             "openai-tool-calls, calls, results (of tools, complete), answer and prompt are parts of it; otel is the "
             "run as OpenTelemetry spans.",
             show_default=False,

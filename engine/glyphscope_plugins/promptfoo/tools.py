@@ -12,12 +12,11 @@ from glyphscope.base.shorten import shorten
 from glyphscope.evals.suites.imported import NO_TOOLS, NotReadable, schema_of_answers
 from glyphscope.events import Answer
 from glyphscope.registry import parse_document
-from glyphscope.registry.making import with_children
+from glyphscope.registry.saving import unused
+from glyphscope.registry.tool_forms import gemini_schema
 from glyphscope_plugins.promptfoo.files import Files
 
 _MEMBERS = ("tools", "functions", "toolConfig")
-_TYPES = frozenset({"STRING", "NUMBER", "INTEGER", "BOOLEAN", "ARRAY", "OBJECT", "NULL"})
-_MAX_LEVELS = 100
 _MAX_TOOLS = 10_000
 
 
@@ -94,7 +93,9 @@ class ProviderTools:
     def _tool(self, tool: Any, place: str, skipped: list[tuple[str, str]]) -> Iterator[dict[str, Any]]:
         name = tool.get("name", tool.get("type")) if isinstance(tool, dict) else None
         try:
-            yield from parse_document([_plain(tool)], place).to_document()["tools"]
+            found = parse_document([_plain(tool)], place)
+            skipped += ((place, f"{each.what}: {each.why}") for each in unused(found))
+            yield from found.to_document(kept=False)["tools"]
         except NotReadable as reason:
             skipped.append((place, str(reason)))
         except GlyphscopeError as error:
@@ -167,14 +168,4 @@ def _of_gemini(declared: Any) -> Any:
         return declared
     given = declared.get("parametersJsonSchema", declared.get("parameters"))
     described = {name: declared[name] for name in ("name", "description") if name in declared}
-    return described | ({"parameters": _lower_types(given)} if given is not None else {})
-
-
-def _lower_types(schema: Any, level: int = 0) -> Any:
-    """A schema with the types of JSON Schema, which Gemini writes in capitals."""
-    if not isinstance(schema, dict) or level > _MAX_LEVELS:
-        return schema
-    found = with_children(schema, lambda inner: _lower_types(inner, level + 1))
-    if isinstance(kind := schema.get("type"), str) and kind in _TYPES:
-        found["type"] = kind.lower()
-    return found
+    return described | ({"parameters": gemini_schema(given)} if given is not None else {})

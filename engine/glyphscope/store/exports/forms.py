@@ -19,6 +19,7 @@ from glyphscope.models.remote.dialect import LLAMA_SERVER
 from glyphscope.models.remote.fields import body_of, constraint_of, outgoing, with_written
 from glyphscope.prompting.message_list import to_json
 from glyphscope.prompting.messages import render_messages
+from glyphscope.prompting.written_bodies import write_body
 from glyphscope.runs import answer_messages, run_state
 from glyphscope.runs.strategies.loop.history_policy import with_system
 from glyphscope.runs.strategies.request import generate_request, with_messages
@@ -127,6 +128,24 @@ def openai_messages(run: RecordedRun) -> str:
     return to_json(outgoing(messages)[0])
 
 
+def request_body(api: str) -> Callable[[RecordedRun], str]:
+    """The maker of the body of a request to that API; see `prompting/written_bodies.py`."""
+
+    def make(run: RecordedRun) -> str:
+        """Two stages become one request for a call. Raises GlyphscopeError for strategies with several prompts."""
+        if run.request.strategy == "route-execute":
+            raise GlyphscopeError(
+                "The strategy route-execute sends several prompts, which are not one request.",
+                where=f"{api}-request",
+                hint="Each prompt is in the record, as prompt_rendered.",
+            )
+        request = msgspec.structs.replace(run.request, native=ENDPOINTS_OWN, strategy="direct")
+        asked = render_messages(request, run.registry).messages
+        return indented(write_body(api, request, asked, run.registry, run.started.model.name))
+
+    return make
+
+
 def results(run: RecordedRun) -> str:
     """The complete results of all tool calls as a list: content and structured content as sent by the tool, and `told`,
     the text that the model got.
@@ -176,6 +195,8 @@ class RunForm(NamedTuple):
 _TOOLS = "Contains the names and schemas of the tools; no prompt, answer or key."
 _CALLS = "Contains the valid calls with their arguments; no prompt or key."
 
+_REQUESTS = {"chat": "Chat Completions", "responses": "Responses", "messages": "Messages"}
+
 EXPORTS: dict[str, RunForm] = {
     "html": RunForm(
         lambda run: html_page([run]),
@@ -204,6 +225,16 @@ EXPORTS: dict[str, RunForm] = {
         _CALLS,
         "OpenAI &tool calls",
     ),
+    **{
+        f"{name}-request": RunForm(
+            request_body(name),
+            f"Request for {title}…",
+            f".{name}.json",
+            f"Request for {title}",
+            "Contains the conversation, the tools and the sampling as the API takes them; no answer, no key.",
+        )
+        for name, title in _REQUESTS.items()
+    },
     "calls": RunForm(calls, "C&alls as JSON…", ".call.json", "Calls", _CALLS, "&Call as JSON"),
     "results": RunForm(
         results,
