@@ -15,7 +15,6 @@ from capturing import answer_with_call, asking, delta, sse
 from glyphscope.capture import recording
 from glyphscope.capture.exchange import Asked, EndedBy, ExchangeWriter, wall_time
 from glyphscope.capture.recording import Recorded, record_exchange
-from glyphscope.capture.requests import captured_request
 from glyphscope.events import PromptRendered, RunStarted, Token
 from glyphscope.store import read_record
 
@@ -63,7 +62,7 @@ def test_each_call_is_judged_by_the_tools_of_its_request_up_to_the_deciding_char
 
 
 FORMS = json.loads(Path(__file__).with_name("captured.json").read_text())
-"""Requests with an answer of each interface, streamed and whole, and one conversation as each of them has it."""
+"""A request with its answer in each interface, streamed and whole."""
 ANSWERS = {
     api: (form["request"], [piece.encode() for piece in form["stream"]], form["whole"])
     for api, form in FORMS["answers"].items()
@@ -139,15 +138,48 @@ def test_an_answer_without_an_end_is_recorded_as_far_as_it_came(tmp_path, by):
     assert "well" in text
 
 
-def test_conversations_of_all_interfaces_are_read_into_the_same_messages(tmp_path):
-    requests = {
-        api: captured_request(api, json.dumps(body).encode()) for api, body in FORMS["conversations"].items()
+def test_a_conversation_that_is_not_valid_is_shown_message_by_message(tmp_path):
+    call = {"id": "c", "function": {"name": "search", "arguments": "{not json"}}
+    messages = [{"role": "user", "content": "a"}, {"role": "assistant", "tool_calls": [call]}]
+    one = recorded(tmp_path, {**asking(), "messages": messages}, answer_with_call('{"query": "a"}'))
+    assert one.outcome == "valid"
+    (prompt,) = (
+        event for event in read_record(tmp_path / "000001.jsonl").events if isinstance(event, PromptRendered)
+    )
+    assert "{not json" in prompt.text and "The messages are shown as JSON: " in prompt.note
+    later = [*messages, {"role": "tool", "tool_call_id": "c", "content": "no"}]
+    two = recorded(tmp_path, {**asking(), "messages": later}, answer_with_call('{"query": "a"}'), number=2)
+    assert two.change is not None and (two.change.words, two.change.broken) == ("1 message added", 0)
+
+
+def test_what_a_run_has_no_place_for_is_in_the_note(tmp_path):
+    parts = [
+        {"type": "text", "text": "b"},
+        {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}},
+    ]
+    body = {
+        **asking(),
+        "messages": [{"role": "user", "content": parts}],
+        "service_tier": "flex",
+        "max_tokens": 7,
     }
-    first = requests["chat"].request
-    assert (first.system_prompt, first.prompt) == ("S", "b[image]")
-    assert [message.role for message in first.history] == ["user", "assistant", "tool"]
-    for each in requests.values():
-        assert each.request == first and "Placeholders are shown for 1 image." in each.note
+    recorded(tmp_path, body, answer_with_call('{"query": "a"}'))
+    events = read_record(tmp_path / "000001.jsonl").events
+    (prompt,) = (event for event in events if isinstance(event, PromptRendered))
+    assert "service_tier" in prompt.note and "image" in prompt.text
+    assert isinstance(events[0], RunStarted) and events[0].request.max_tokens == 7
+
+
+def test_only_the_allowed_tools_of_a_request_can_be_called(tmp_path):
+    other = json.loads(json.dumps(asking()["tools"][0]).replace("search", "other"))
+    choice = {
+        "type": "allowed_tools",
+        "mode": "auto",
+        "tools": [{"type": "function", "function": {"name": "other"}}],
+    }
+    body = asking("a", tools=[*asking()["tools"], other], tool_choice=choice)
+    one = recorded(tmp_path, body, answer_with_call('{"query": "a"}'))
+    assert [call.code for call in one.calls] == ["UNKNOWN_TOOL"]
 
 
 ODD = {

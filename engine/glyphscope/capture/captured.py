@@ -71,7 +71,7 @@ class CapturedModel(TextModel):
         """The messages in the template of the model that is like the server's, otherwise under their roles."""
         if self._like is not None:
             with suppress(PromptError):  # a template that takes no tools, or none of these messages
-                made = self._like.render_chat(messages, tools)
+                made = self._like.render_chat(messages, tools, chat)
                 counted = _COUNTED.format(name=self._like.info.name)
                 return replace(made, note=" ".join(filter(None, (self._note, counted, made.note))))
         text, added = readable(outgoing(messages)[0], tools)
