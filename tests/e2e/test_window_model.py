@@ -8,7 +8,7 @@ from itertools import cycle
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QPushButton
+from PySide6.QtWidgets import QMenu, QPushButton
 
 from glyphscope.events import NOTATIONS, SHAPES, Answer, PromptEvaluated
 from glyphscope.models import EMBEDDED
@@ -67,6 +67,21 @@ def test_a_failing_run_without_a_constraint_is_stopped_and_explained(qtbot, wind
     assert saved.args[0].whole >= saved.args[0].decoded == aborted.tokens_decoded
     assert f"of {saved.args[0].whole} tokens saved" in verdict.details.text()
     assert page.evidence.sections["savings"].isVisibleTo(page.evidence)
+
+
+def test_every_example_prompt_makes_a_call_that_turns_impossible_before_its_end(qtbot, window):
+    """With a different reason each, at a character within the call."""
+    page, codes = window.page(PageId.PLAYGROUND), set()
+    for action in window.findChild(QMenu, "promptsMenu").actions():
+        action.trigger()
+        state = finish(qtbot, window)
+        aborted = state.aborted
+        assert aborted is not None, f"{action.toolTip()}: {state.outcome}, {state.text}"
+        assert state.text.startswith('{action="') and aborted.char >= len('{action="'), state.text
+        assert aborted.char in page.view.stream.decided_characters
+        assert f"character {aborted.char}:" in page.view.verdict.title.text()
+        codes.add(aborted.code)
+    assert codes == {"CONSTRAINT_MAX", "CONSTRAINT_MIN", "TYPE_MISMATCH", "UNKNOWN_ARGUMENT", "UNKNOWN_TOOL"}
 
 
 @pytest.mark.parametrize(

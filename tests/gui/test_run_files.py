@@ -17,6 +17,7 @@ from glyphscope.events import ApprovalRule
 from glyphscope.store import encode_record, read_bundle, read_record, write_bundle
 from glyphscope.store.exports import EXPORTS, export_forms, form_named
 from glyphscope_gui.history.export_dialog import MAX_SHOWN, ExportDialog
+from glyphscope_gui.playground.examples import example_request
 from glyphscope_gui.runs import bundled_run, bundled_runs, exported, file_name, record_summary
 from glyphscope_gui.shared import ErrorDialog, PageId
 from glyphscope_gui.shell.open_files import dropped_file, kind_of
@@ -271,6 +272,19 @@ def test_every_recorded_example_is_shown_from_the_menu(window, qtbot):
     example = next(action for action in menu.actions() if "Qwen" in action.text())
     shown(qtbot, window, example.trigger)
     assert window.runs.state.call.tool == "lookup_irregular_verb"
+
+
+@pytest.mark.slow
+def test_an_example_prompt_is_taken_into_the_project_with_its_settings_and_back_out(window, qtbot):
+    project, notice = window.services.project, window.page(PageId.PLAYGROUND).view.notice
+    before = project.request
+    for action in window.findChild(QMenu, "promptsMenu").actions():
+        action.trigger()
+        assert project.request == example_request(action.toolTip())
+        assert (project.request.constraint, project.request.notation) == ("off", "glyph")
+        assert notice.isVisible() and "embedded model" in notice.label.text()
+        notice.action.click()
+        assert project.request == before
 
 
 @pytest.mark.slow

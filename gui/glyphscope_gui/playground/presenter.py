@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
-from PySide6.QtCore import QObject, QTimer, Signal
+from PySide6.QtCore import QObject, QTimer
 from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QMenu, QWidget
+from PySide6.QtWidgets import QWidget
 
 from glyphscope.base.errors import GlyphscopeError
 from glyphscope.events import PromptRendered, RunFailed, RunStarted
@@ -19,6 +19,7 @@ from glyphscope_gui.context import AppContext, Page
 from glyphscope_gui.playground.branch_presenter import BranchPresenter
 from glyphscope_gui.playground.chart_views import load_charts, load_qt_of_charts
 from glyphscope_gui.playground.evidence_dock import EvidenceDock
+from glyphscope_gui.playground.examples import ExamplePrompts, ExamplesMenu
 from glyphscope_gui.playground.expected import ExpectedPresenter
 from glyphscope_gui.playground.influence import InfluencePresenter
 from glyphscope_gui.playground.live_lecture import LiveLecture
@@ -101,31 +102,6 @@ _OF_THE_REQUEST = frozenset({"PROMPT_FAILED", "BAD_REQUEST", "CONSTRAINT_FAILED"
 """The codes of failures that another request may not have."""
 COMPARE_MS = 100
 """Delay after the last change before the shown run's settings are compared with the next run's."""
-_EXAMPLES = {
-    "search-mask.jsonl": tr("A call with the mask, in GLYPH"),
-    "search-mask-json.jsonl": tr("The same call in JSON"),
-    "search-relaxed.jsonl": tr("A branch with a relaxed constraint"),
-    "sources-abort.jsonl": tr("Early abort at the deciding character"),
-    "sources-whole.jsonl": tr("The same answer without early abort"),
-    "verbs-loop.jsonl": tr("A tool loop ended by a guardrail"),
-    "native-tags.jsonl": tr("Reasoning and two calls, in Qwen3.5’s notation"),
-    "native-channels.jsonl": tr("Reasoning and a call in each turn, in gpt-oss’s notation"),
-}
-
-
-class ExamplesMenu(QMenu):
-    """The bundled recordings. `chosen` carries the name of a recording."""
-
-    chosen = Signal(str)
-
-    def __init__(self, parent: QWidget) -> None:
-        super().__init__(tr("Recorded e&xamples"), parent)
-        self.setObjectName("examplesMenu")
-        known = set(bundled_runs())
-        for name, words in _EXAMPLES.items():
-            if name in known:
-                action = self.addAction(words)
-                action.triggered.connect(lambda _checked=False, run=name: self.chosen.emit(run))
 
 
 class PlaygroundPresenter(Page):
@@ -158,6 +134,7 @@ class PlaygroundPresenter(Page):
         self.lecture = LiveLecture(context, self.view)
         self.examples = ExamplesMenu(self.view)
         self.examples.chosen.connect(self.show_bundled)
+        self.prompts = ExamplePrompts(context, self.view)
         self._connect_runs()
         self._connect_views()
         self._connect_actions()
@@ -174,6 +151,7 @@ class PlaygroundPresenter(Page):
     @property
     def menu_actions(self) -> Mapping[MenuId, Sequence[QAction]]:
         run = [*self.branches.actions, self.expected.action, self.examples.menuAction()]
+        run.append(self.prompts.menu.menuAction())
         return {MenuId.RUN: run, MenuId.VIEW: [self.lecture.action]}
 
     def offer(self, words: str, button: str, do: Callable[[], None]) -> None:
