@@ -1,10 +1,8 @@
-"""What can be tried without a prompt or a model: bundled recordings, and prompts with which the embedded model's call turns
-impossible before its end.
-"""
+"""Bundled recordings, and prompts with which the embedded model's call turns impossible before its end."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject, Signal, SignalInstance
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMenu, QWidget
 
@@ -71,7 +69,7 @@ class PromptsMenu(QMenu):
             _add(self, words, prompt, self.chosen).setToolTip(prompt)
 
 
-def _add(menu: QMenu, words: str, value: str, chosen: Signal) -> QAction:
+def _add(menu: QMenu, words: str, value: str, chosen: SignalInstance) -> QAction:
     action = menu.addAction(words)
     action.triggered.connect(lambda _checked=False: chosen.emit(value))
     return action
