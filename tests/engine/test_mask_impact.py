@@ -106,7 +106,7 @@ def test_a_masked_token_counts_although_other_tokens_spell_the_same():
     found = by_path(impact({2: forced}))[AROUND]
     assert found.lost == pytest.approx(0.3) and found.other_tokens == pytest.approx(0.6)
     assert found.worst is None and found.masked == 0
-    assert "0.60 more for the same text in other tokens" in loss_words(found)
+    assert "not counted: 0.60 for the same text in other tokens" in loss_words(found)
 
 
 def test_an_unknown_figure_is_reported_as_unknown():

@@ -29,7 +29,7 @@ from every_page import ABORTED, dialogs, in_sight, in_turn
 from examples import some
 from glyphscope.models import ScriptedModel
 from glyphscope_gui.evaluate import RESULT
-from glyphscope_gui.runs import bundled_run
+from glyphscope_gui.runs import bundled_run, bundled_runs
 from glyphscope_gui.runs.field_table import FIELD, VALUE
 from glyphscope_gui.shared import MAX_TITLE, CodeEdit, ElidedLabel, ElidedLink, PageId, focus_next
 from glyphscope_gui.theme import ThemeManager
@@ -299,6 +299,41 @@ def test_letters_of_twice_the_size_are_not_cut_off(twice, opened, qtbot, tmp_pat
     for page in in_turn(qtbot, window, tmp_path):
         assert (window.width(), window.height()) == size, page
         wrong.update(dict.fromkeys(once_laid_out(qtbot, cut_off, window), page))
+    assert not wrong, reported(wrong)
+
+
+def cut_words(window):
+    """Describe the buttons whose words end in dots, and the labels with shorter forms of which none is whole."""
+    for widget in in_sight(window):
+        if isinstance(widget, ElidedLink) and "…" in widget.text() and "…" not in widget.words:
+            yield f"{call_it(widget)} shows {widget.text()!r} of {widget.words!r}"
+        if isinstance(widget, ElidedLabel) and widget._shorter:
+            shown = widget.elided(widget.contentsRect().width())
+            if shown not in (widget.text(), *widget._shorter):
+                yield f"{call_it(widget)} shows {shown!r} of {widget.text()!r}"
+
+
+SCALED = [((1024, 700), 1), ((1440, 900), 1), ((1440, 900), 1.5), ((1024, 700), 1.5)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("size", "times"), some(SCALED, 3))
+def test_no_words_of_a_button_are_cut_and_a_scarce_label_is_shortened_in_whole_parts(
+    opened, own_letters, qtbot, tmp_path, size, times
+):
+    window = opened(size=size)
+    window.context.themes.choose("light", round(window_points() * times))
+
+    def found(window):
+        return list(cut_words(window))
+
+    wrong = {}
+    for record in bundled_runs():
+        with qtbot.waitSignal(window.runs.ended):
+            window.runs.show_record(bundled_run(record))
+        wrong.update(dict.fromkeys(once_laid_out(qtbot, found, window), record))
+    for page in every_page(qtbot, window, tmp_path):
+        wrong.update(dict.fromkeys(once_laid_out(qtbot, found, window), page))
     assert not wrong, reported(wrong)
 
 

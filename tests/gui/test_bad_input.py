@@ -169,7 +169,7 @@ def test_a_run_that_does_not_start_is_an_error_above_the_last_run_with_its_fix(q
         page.run()
     notice = page.view.notice
     assert notice.isVisible() and notice.property("error") and notice.sign.isVisible()
-    assert "no place for tools" in notice.label.text() and "Use the notation" in notice.label.text()
+    assert "no place for tools" in notice.label.text() and "Use GLYPH or JSON" in notice.label.text()
     assert (page.view.tokens_model.rowCount(), page.view.stream.toPlainText()) == (rows, text) != (0, "")
     assert page.context.runs.state.call is not None and page.context.actions.replay.isEnabled()
     history = page.context.services.history

@@ -72,15 +72,15 @@ def test_the_view_shows_the_field_and_keyword_and_leads_to_its_description(shown
     page.view.show_detail("impact")
     assert "max_results" in view.words.text()
     assert rows(view) == [
-        ["(outside fields)", "0", ""],
-        ["action", "0", ""],
-        ["query", "0", ""],
-        ["max_results", "0.80", "1 → }"],
+        ["(outside fields)", "0 of 4", ""],
+        ["action", "0 of 1", ""],
+        ["query", "0 of 2", ""],
+        ["max_results", "0.80 of 2", "1 → }"],
     ]
     assert view.table.currentIndex().row() == 3  # the worst one is selected
     assert view.worst.text().startswith('Token 8: preferred 10▸"1" (raw 70.0%)')
     assert "maximum 100 (search:/properties/max_results/maximum)" in view.detail.text()
-    assert view.model.index(3, TAKEN).data(Qt.ItemDataRole.AccessibleTextRole) == "masked mass: 0.80"
+    assert view.model.index(3, TAKEN).data(Qt.ItemDataRole.AccessibleTextRole) == "masked tokens: 0.80 of 2"
     assert "raw probability" in view.model.index(3, MASKED).data(Qt.ItemDataRole.ToolTipRole)
     assert view.boundaries.text().startswith("Token boundaries are unknown: a scripted model")
     # a field leads to its token, its place to the description

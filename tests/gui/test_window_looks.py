@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 
+import msgspec
 import pytest
 from PySide6.QtCore import QEvent, QObject, QRect, QSize, Qt
 from PySide6.QtGui import QFont, QStandardItemModel
@@ -13,6 +14,8 @@ from PySide6.QtWidgets import QApplication, QScrollArea, QWidget
 from every_page import ABORTED, show_masked
 from examples import some
 from fake_context import scripted
+from glyphscope.events import RunFinished
+from glyphscope_gui.run_settings.options import shorter_words
 from glyphscope_gui.runs import bundled_run
 from glyphscope_gui.shared import MIN_NAME, ElidedLabel, PageId, PanelId, PlainTable
 from glyphscope_gui.shell.main_window import (
@@ -238,6 +241,27 @@ def test_a_number_at_the_end_of_an_elided_line_is_whole_or_left_out(qtbot):
     assert all(len(text.rstrip("…").strip()) >= 4 for text in shown if text), "less says nothing"
     numbers = {number for text in shown for number in re.findall(r"[\d,]*\d", text)}
     assert numbers == {"464", "1,219", "121", "7"}
+
+
+@pytest.mark.slow
+def test_a_run_that_was_stopped_before_its_first_token_has_no_empty_line_and_no_empty_tab(window, qtbot):
+    window.resize(1024, 700)
+    started, *_ = bundled_run("search-mask.jsonl")
+    finished = next(each for each in bundled_run("search-mask.jsonl") if isinstance(each, RunFinished))
+    stopped = msgspec.structs.replace(finished, t=1.0, reason="cancelled", valid=False, tokens=0)
+    with qtbot.waitSignal(window.runs.ended):
+        window.runs.show_record((started, stopped))
+    view = window.page(PageId.PLAYGROUND).view
+    QApplication.processEvents()
+    assert view.verdict.isVisible() and not view.verdict.figures.isVisible()
+    for name in ("fields", "tokens"):
+        view.show_detail(name)
+        assert "No token" in getattr(view, name).accessibleDescription()
+    assert view.impact.words.text() == view.fields.accessibleDescription()
+
+
+def test_the_options_that_do_not_fit_are_counted():
+    assert list(shorter_words(["Direct", "seed 1", "temp 0"])) == ["Direct · seed 1 +1", "Direct +2"]
 
 
 @pytest.mark.slow

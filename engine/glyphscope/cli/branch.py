@@ -41,9 +41,9 @@ from glyphscope.explain.impact import (
     head,
     loss_words,
     mask_impact,
+    masked_words,
     preferred_words,
     sampled_words,
-    tokens_taken,
     worst_words,
 )
 from glyphscope.explain.relaxing import RelaxationCost, cost_words, relaxation_cost
@@ -333,18 +333,17 @@ def _print(impact: MaskImpact, boundaries: TokenBoundaries, registry: ToolRegist
 
 
 def _table(impact: MaskImpact) -> TextTable:
-    titles = ("field", "masked mass", "most", "preferred", "sampled", "blocked by")
-    table = TextTable(*titles, right=("masked mass", "most"))
+    titles = ("field", "masked tokens", "most", "preferred", "sampled", "blocked by")
+    table = TextTable(*titles, right=("masked tokens", "most"))
     for field in impact.fields:
         table.add_row(*_row(field))
     return table
 
 
 def _row(field: FieldImpact) -> Iterator[str]:
-    known = field.tokens > field.unknown
     masked = field.worst
     yield short_pointer(field_name(field))
-    yield tokens_taken(field.lost) if known else "unknown"
+    yield masked_words(field, "unknown")
     yield f"{percent(field.most)} at {field.most_token}" if field.most_token is not None else ""
     yield preferred_words(masked) if masked is not None else ""
     yield sampled_words(masked) if masked is not None else ""

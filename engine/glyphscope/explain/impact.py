@@ -323,6 +323,12 @@ _UNEXPLAINED: dict[Unexplained, str] = {
 }
 
 
+def masked_words(impact: FieldImpact, unknown: str) -> str:
+    """`1.41 of 3`: the expected number of masked tokens, of those whose distribution is recorded."""
+    known = impact.tokens - impact.unknown
+    return f"{tokens_taken(impact.lost)} of {known:,}" if known else unknown
+
+
 def field_name(impact: FieldImpact) -> str:
     """`max_results`; "outside fields" for the text around them."""
     return "outside fields" if impact.path == AROUND else readable(impact.path)
@@ -380,15 +386,15 @@ def head(mask: MaskImpact) -> str:
 
 
 def loss_words(impact: FieldImpact) -> str:
-    """`1.41 of 3 tokens masked, by raw probability, most at token 8: 93%`."""
+    """`1.41 of 3 tokens masked (expected number), 93% at token 8`."""
     known = impact.tokens - impact.unknown
     if not known:
         return f"unknown, over {pluralize(impact.tokens, 'token')}"
-    words = f"{tokens_taken(impact.lost)} of {pluralize(known, 'token')} masked, by raw probability"
+    words = f"{tokens_taken(impact.lost)} of {pluralize(known, 'token')} masked (expected number)"
     if impact.most_token is not None:
-        words += f", most at token {impact.most_token}: {percent(impact.most)}"
+        words += f", {percent(impact.most)} at token {impact.most_token}"
     if impact.other_tokens >= 0.0005:
-        words += f"; {tokens_taken(impact.other_tokens)} more for the same text in other tokens"
+        words += f"; not counted: {tokens_taken(impact.other_tokens)} for the same text in other tokens"
     if impact.unknown:
         words += f"; unknown for {impact.unknown} more"
     return words

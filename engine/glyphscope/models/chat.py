@@ -41,9 +41,7 @@ RESULTS_AS_USER = "The model's chat template takes no messages of tools: they we
 RESULT_WORDS = "Result of the tool call:"
 
 NO_PLACE = "This model's template has no place for tools, so it has no native notation for calls."
-NO_PLACE_HINT = (
-    "Use the notation glyph or json, or a model that was made for tools (Qwen, Llama 3, Mistral, Hermes)."
-)
+NO_PLACE_HINT = "Use GLYPH or JSON, or a model that was made for tools (Qwen, Llama 3, Mistral, Hermes)."
 
 
 THINKING: dict[Thinking, bool | None] = {"auto": None, "on": True, "off": False}
@@ -242,7 +240,7 @@ def _with_defaults(variables: Mapping[str, Any]) -> dict[str, Any]:
     return {name: tools if name.endswith("tools") else value for name, value in variables.items()}
 
 
-def _unusable(why: str, where: str = "chat template", hint: str = HINT) -> PromptError:
+def _unusable(why: str, where: str = "Chat template", hint: str = HINT) -> PromptError:
     return PromptError(f"The model's chat template {why}", where=where, hint=hint)
 
 
@@ -315,7 +313,7 @@ def render_chat(
     if tools:
         without = text if template is None else template.render(messages, thinking=switch)[0]
         if text == without:
-            raise PromptError(NO_PLACE, where="chat template", hint=NO_PLACE_HINT)
+            raise PromptError(NO_PLACE, where="Chat template", hint=NO_PLACE_HINT)
         start = common_length(text, without)
         rest, other = text[start:], without[start:]
         added = rest[: len(rest) - common_length(rest[::-1], other[::-1])]

@@ -75,7 +75,7 @@ class ModelTemplates(msgspec.Struct, frozen=True):
             known = listed([each for each in self.sources if each], _MAX_LISTED) or "none with a name"
             raise PromptError(
                 f"The model has no chat template of the name {shorten(name, _MAX_NAME)!r}.",
-                where="chat template",
+                where="Chat template",
                 hint=f"It has {known}; or give a template as a file.",
             )
         if not source:
@@ -97,7 +97,7 @@ def limited_work(
     except ProcessLimitReached as error:
         raise PromptError(
             f"The model's chat template was stopped: {error.message}.",
-            where=template.where or "chat template",
+            where=template.where or "Chat template",
             hint=HINT,
         ) from None
 

@@ -76,11 +76,11 @@ def _kind(kind: str, schema: dict[str, Any], root: dict[str, Any], depth: int, k
     if kind in ("integer", "number"):
         text = kind + _range(schema, "value", " ")
         excluded = (one for one in KEYWORDS.values() if one.excluded and one.name in schema)
-        text += "".join(f" {'<' if one.side > 0 else '>'}{schema[one.name]}" for one in excluded)
+        text += "".join(f" {'<' if one.side > 0 else '>'} {schema[one.name]}" for one in excluded)
         return f"{text} multiple of {schema['multipleOf']}" if "multipleOf" in schema else text
     if kind == "string":
         text = kind + _range(schema, "length", " of length ")
-        if text == "string of length 1..":
+        if text == "string of length >= 1":
             text = "non-empty string"
         if "format" in schema:
             text += f" ({schema['format']})"
@@ -90,7 +90,8 @@ def _kind(kind: str, schema: dict[str, Any], root: dict[str, Any], depth: int, k
     if kind == "array" and depth < _MAX_DEPTH:
         inner = type_text(schema.get("items", True), root, depth + 1, known)
         of = "" if inner == "any" else f" of {inner}"
-        return f"array{of}" + _range(schema, "items", " with ")
+        with_items = _range(schema, "items", " with ")
+        return f"array{of}{with_items}" + (" items" if with_items else "")
     if kind == "object" and depth < _MAX_DEPTH and schema.get("properties"):
         text = "{" + _arguments(schema, root, depth + 1, known) + "}"
         return text if len(text) <= _MAX_TEXT else kind
@@ -110,7 +111,12 @@ def _argument(name: str, text: str, required: Sequence[str]) -> str:
 
 
 def _range(schema: dict[str, Any], measure: Measure, before: str) -> str:
-    low, high = map(schema.get, LIMITS[measure])
-    if low is None and high is None:
-        return ""
-    return f"{before}{'' if low is None else low}..{'' if high is None else high}"
+    words = bounds_words(*map(schema.get, LIMITS[measure]))
+    return f"{before}{words}" if words else ""
+
+
+def bounds_words(low: Any, high: Any) -> str:
+    """`1..100`, `>= 1` or `<= 100`; empty without bounds, which are None."""
+    if low is None:
+        return "" if high is None else f"<= {high}"
+    return f">= {low}" if high is None else f"{low}..{high}"

@@ -216,7 +216,7 @@ def _template_problems(request: RunRequest, info: ModelInfo | None) -> Problems:
             "An endpoint applies its own chat template, which a request cannot replace.",
             "Use the model's own template, or start the server with this one.",
             PromptError,
-            where="chat template",
+            where="Chat template",
         )
 
 
@@ -254,7 +254,7 @@ def _notation_problems(request: RunRequest, info: ModelInfo | None) -> Problems:
             yield _wrong(
                 "form",
                 "The request's form of turns has no notation for calls.",
-                "Use the notation glyph or json, or add the calls to the form.",
+                "Use GLYPH or JSON, or add the calls to the form.",
                 PromptError,
                 where="form",
             )
@@ -323,13 +323,13 @@ def _no_form(request: RunRequest, info: ModelInfo) -> RequestProblem:
     if tool_calls and request.strategy not in TEMPLATE_STRATEGIES:
         return _in_parts(request)
     if not tool_calls:
-        return _wrong("native", NO_PLACE, NO_PLACE_HINT, PromptError, where="chat template")
+        return _wrong("native", NO_PLACE, NO_PLACE_HINT, PromptError, where="Chat template")
     return _wrong(
         "native",
         "This model's template has a place for tools, and no form of calls can be derived from it.",
-        "Use the notation glyph or json; glyphscope models inspect shows what the template writes.",
+        "Use GLYPH or JSON; glyphscope models inspect shows what the template writes.",
         PromptError,
-        where="chat template",
+        where="Chat template",
     )
 
 

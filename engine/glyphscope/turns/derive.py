@@ -296,7 +296,7 @@ def form_of(renderer: Renders, ends: Iterable[str] = ()) -> tuple[TurnForm, Deri
         form = correct(derived.form, derived.renderings)
     except ValueError as error:  # a template may write calls in a way that no rule covers
         raise PromptError(
-            f"No form of turns can be derived from the template: {error}.", where="chat template"
+            f"No form of turns can be derived from the template: {error}.", where="Chat template"
         ) from error
     known = tuple(filter(None, ends))
     return replace(form, ends=tuple(dict.fromkeys((*form.ends, *known))), generation_ends=known), derived

@@ -128,7 +128,7 @@ class ArrayLevel(Level):
             return None
         if self._keep([c for c in self.candidates if not c.spec.unique_rule]):
             return None
-        return Reason("CONSTRAINT_ITEMS", "is in the list already", self.candidates[0].spec.unique_rule)
+        return Reason("CONSTRAINT_ITEMS", "is already in the list", self.candidates[0].spec.unique_rule)
 
     def _lack(self, spec: Spec) -> Reason | None:
         if len(self.value) < spec.items.least:

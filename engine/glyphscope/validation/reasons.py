@@ -70,9 +70,11 @@ def in_words(reason: Reason, path: str, subject: str) -> str:
     """The reason as a sentence about the value at `path`; `subject` names the document itself."""
     if reason.code in _WHOLE_SENTENCES:
         return reason.message
-    name = (steps_of(path) or ("",))[-1]
-    if name.isdigit():
-        name = f"item {name}"
+    steps = list(steps_of(path))
+    name = steps.pop() if steps else ""
+    while name.partition("[")[0].isdigit() and steps:  # an item of a list: `sizes[2]`
+        index, bracket, rest = name.partition("[")
+        name = f"{steps.pop()}[{index}]{bracket}{rest}"
     return f"{name or subject} {reason.message}"
 
 

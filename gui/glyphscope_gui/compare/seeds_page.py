@@ -23,7 +23,7 @@ from glyphscope_gui.shared.cells import paint_bar, paint_selection
 from glyphscope_gui.shared.fields import choice_box, field_label
 from glyphscope_gui.shared.labels import ElidedLabel, PlainLabel, named
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import FollowsSize, hbox, holder, splitter, vbox
+from glyphscope_gui.shared.layouts import STRETCH, FollowsSize, hbox, holder, splitter, vbox
 from glyphscope_gui.shared.plain_table import PlainTable
 from glyphscope_gui.shared.table_model import Index, TableModel
 from glyphscope_gui.shared.verdict import END_VERDICTS
@@ -236,10 +236,10 @@ class SeedsPage(FollowsSize, SeededPage):
             self.seeds,
             field_label(tr("Temperature"), self.temperature),
             self.temperature,
-            (self.about, 1),
+            STRETCH,
             spacing=10,
         )
-        vbox(line, self._run_line(), parent=top, spacing=8)
+        vbox(line, self.about, self._run_line(), parent=top, spacing=8)
         detail = QWidget(self)
         texts = (hbox(part, margins=(14, 0)) for part in (self.place, self.runs_label))
         vbox(*texts, (self.options, 1), parent=detail, margins=(0, 8), spacing=6)

@@ -420,7 +420,7 @@ class GrammarPresenter(Page):
         if not self._rows_complete:
             return tr("Testing each constraint…")
         if any_rows:
-            return tr("Converter: llama.cpp’s own grammar of the JSON Schema")
+            return tr("Converter: llama.cpp’s JSON Schema grammar")
         return tr("The schemas have no constraints.")
 
     def _show_badges(self) -> None:

@@ -198,14 +198,10 @@ class ChoiceRow(QWidget):
         self.button = ChoiceButton(number, words, token=token, parent=self)
         self.sign = LessonLabel("", "", self)
         self.why = LessonLabel("", "muted", self)
-        row = hbox(self.sign, parent=self, spacing=10)
         if token:
-            row.addWidget(self.button)
-            row.addWidget(self.why, 1)
-            row.addStretch(0)
+            hbox(self.sign, self.button, (self.why, 1), parent=self, spacing=10).addStretch(0)
             return
-        column = vbox(self.button, self.why, spacing=2)
-        row.addLayout(column, 1)
+        vbox(hbox(self.sign, (self.button, 1), spacing=10), self.why, parent=self, spacing=2)
 
     def reveal(self) -> None:
         """Show whether it is correct, by sign, words and colour, chosen or not."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QFrame, QLabel, QWidget
+from PySide6.QtWidgets import QBoxLayout, QFrame, QLabel, QWidget
 
 from glyphscope.base.figures import count, duration
 from glyphscope.explain.segments import PartCost, PartKind, part_costs
@@ -33,7 +33,15 @@ from glyphscope_gui.shared.labels import (
     words_label,
 )
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import STRETCH, LateWidget, ScrollArea, grid_layout, hbox, vbox
+from glyphscope_gui.shared.layouts import (
+    STRETCH,
+    FollowsSize,
+    LateWidget,
+    ScrollArea,
+    grid_layout,
+    hbox,
+    vbox,
+)
 from glyphscope_gui.theme.sizes import PAD
 
 FEW = 6
@@ -231,8 +239,10 @@ def _box(*widgets: QWidget) -> QFrame:
     return box
 
 
-class RuleLine(QWidget):
-    """The grammar rule of a token, hidden if it is unknown. `chosen` carries the rule's name."""
+class RuleLine(FollowsSize, QWidget):
+    """The grammar rule of a token, hidden if it is unknown, and its constraint, below it in a narrow panel. `chosen`
+    carries the rule's name.
+    """
 
     chosen = Signal(str)
 
@@ -240,7 +250,9 @@ class RuleLine(QWidget):
         super().__init__(parent)
         self.link = named(ElidedLink(self), "ruleLink")
         self.origin = ElidedLabel(self, Qt.TextElideMode.ElideRight, role="hint")
-        hbox(self.link, (self.origin, 1), parent=self, spacing=8)
+        self._line = hbox(
+            (self.link, 0, Qt.AlignmentFlag.AlignLeft), (self.origin, 1), parent=self, spacing=8
+        )
         self.link.clicked.connect(lambda: self.chosen.emit(self.link.words))
         self.hide()
 
@@ -255,6 +267,13 @@ class RuleLine(QWidget):
             tr("{rule}\n{origin}\nClick to show it on the Grammar page.", rule=rule.rule, origin=rule.words)
         )
         self.origin.setText((rule.constraint or rule.words) if rule.rule else rule.words)
+        self._fit()
+
+    def _fit(self) -> None:
+        words = self.origin.fontMetrics().horizontalAdvance(self.origin.text())
+        narrow = self.link.isVisibleTo(self) and self.link.sizeHint().width() + 8 + words > self.width()
+        direction = QBoxLayout.Direction
+        self._line.setDirection(direction.TopToBottom if narrow else direction.LeftToRight)
 
 
 _KINDS: tuple[tuple[PartKind, str], ...] = (

@@ -18,7 +18,7 @@ from glyphscope.explain.impact import (
     field_name,
     head,
     loss_words,
-    tokens_taken,
+    masked_words,
     worst_words,
 )
 from glyphscope.explain.in_prompt import PromptPlace
@@ -39,14 +39,14 @@ _USUAL_TOKENS = "word → {"
 _COLUMNS = (
     (tr("field"), tr("A field of the answer; “(outside fields)” is the text around them")),
     (
-        tr("masked mass"),
+        tr("masked tokens"),
         tr(
-            "Expected number of tokens of the field that the constraint changed: the raw probability of the masked "
-            "tokens, summed over the field"
+            "Expected number of the field's tokens that the constraint changed, of all of them: the raw probability of "
+            "the masked ones, summed over the field"
         ),
     ),
     (
-        tr("tokens"),
+        tr("preferred → sampled"),
         tr(
             "The model's preferred token → the sampled one, at the step with the greatest masked mass; empty if "
             "nothing was masked"
@@ -82,7 +82,7 @@ class MaskImpactModel(TableModel[FieldImpact]):
         masked = row.worst
         return (
             _OUTSIDE if row.path == AROUND else field_name(row),
-            tokens_taken(row.lost) if row.tokens > row.unknown else UNKNOWN,
+            masked_words(row, UNKNOWN),
             "" if masked is None else f"{_token(masked.preferred)} → {_token(masked.sampled)}",
         )[column]
 
@@ -105,7 +105,7 @@ class MaskImpactTable(WholeTable):
         named(self, "maskImpactTable", tr("Preferred and sampled tokens, by field"))
         self.setAccessibleDescription(tr("Up and Down select a field; Enter goes to its token."))
         self.setTextElideMode(Qt.TextElideMode.ElideRight)
-        self.fit_column(TAKEN, "100%")
+        self.fit_column(TAKEN, "0.00 of 000")
         model.modelReset.connect(self._fit)
 
     def _fit(self) -> None:
@@ -154,12 +154,12 @@ class MaskImpactView(FollowsSize, QWidget):
     def _fit(self) -> None:
         turn_if_narrow(self._columns, self)
 
-    def clear(self) -> None:
-        """Clear the view until the run has finished."""
+    def clear(self, words: str = tr("Available when the run has finished.")) -> None:
+        """Show these words in place of an impact."""
         self.model.show_rows(())
         for part in (self.table, *self._parts, self.boundaries_heading, self.boundaries):
             part.hide()
-        self.words.setText(tr("Available when the run has finished."))
+        self.words.setText(words)
 
     def show_impact(self, impact: MaskImpact, registry: ToolRegistry | None) -> None:
         """Show the impact; `registry` has the tools that constrained the run."""

@@ -196,12 +196,11 @@ class RunPage(FollowsSize, QWidget):
         sums: dict[str, int] = {}
         for part in event.parts:
             sums[part.name] = sums.get(part.name, 0) + part.tokens
-        words = [tr("%n token(s)", "", event.tokens) + cached_words(event)]
+        whole = tr("%n token(s)", "", event.tokens)
         named = (("tools", tr("tools")), ("examples", tr("examples")), ("user", tr("prompt")))
-        costs = [f"{title} {sums[name]:,}" for name, title in named if name in sums]
-        if costs:
-            words.append(", ".join(costs))
-        self.costs.setText("     ".join(words))
+        costs = ", ".join(f"{title} {sums[name]:,}" for name, title in named if name in sums)
+        forms = ((whole + cached_words(event), costs), (whole, costs), (costs,), (whole,))
+        self.costs.set_forms(*("     ".join(filter(None, form)) for form in forms))
 
     def show_record(self, started: RunStarted | None) -> None:
         """Show a record's prompt, marked and read-only; None shows the project's again."""

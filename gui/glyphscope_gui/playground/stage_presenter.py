@@ -22,6 +22,7 @@ from glyphscope_gui.runs.worker.jobs import Asked, ModelStatus
 from glyphscope_gui.shared.background import Background, this_task
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.page_ids import PageId, PanelId
+from glyphscope_gui.shared.run_words import NO_TOKENS
 
 PAINTED_MS = 50
 """Milliseconds after the end of a run in which it is painted, before its explanations are computed beside that."""
@@ -131,8 +132,11 @@ class ExplainPresenter(QObject):
         self._run, self._stage, self._asked = shown.run, stage, None
         self._painted.stop()
         self._background.drop("impact")
+        if stage is not None and not stage.tokens:
+            self._impact.clear(NO_TOKENS)
+            return
         self._impact.clear()
-        if stage is not None and stage.tokens and shown.run.started is not None:
+        if stage is not None and shown.run.started is not None:
             self._painted.start()
 
     def _explain(self) -> None:

@@ -20,7 +20,7 @@ from glyphscope.runs.answer_notes import answer_notes
 from glyphscope.runs.endings import end_of
 from glyphscope_gui.runs.run_controller import Saving
 from glyphscope_gui.runs.stage_choice import ShownRun
-from glyphscope_gui.shared.labels import PlainLabel, link, named, push_button, set_role
+from glyphscope_gui.shared.labels import PlainLabel, link, named, push_button, set_role, show_words
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, FollowsSize, hbox, vbox
 from glyphscope_gui.shared.verdict import END_VERDICTS
@@ -224,7 +224,7 @@ class VerdictLine(FollowsSize, QFrame):
         self._second = hbox(STRETCH, self.gauges, spacing=10)
         items = (self._first, self.details, self._second)
         vbox(*items, parent=self, margins=(PAD, 5, 8, 5), spacing=2)
-        for widget in (self, self.follow_link, self.button, self.details, self.gauges):
+        for widget in (self, self.figures, self.follow_link, self.button, self.details, self.gauges):
             widget.hide()
 
     def _fit(self) -> None:
@@ -254,7 +254,7 @@ class VerdictLine(FollowsSize, QFrame):
         self.setVisible(run.started is not None)
         if run.started is None:
             return
-        self.figures.setText(cost_of(run))
+        show_words(self.figures, cost_of(run))
         self.gauges.show_budgets(budgets)
         self.gauges.setVisible(bool(budgets))
         aborted = run.present.aborted

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from glyphscope.base.pointer import follow_reference
+from glyphscope.prompting.signature import bounds_words
 from glyphscope.registry.keywords import CUSTOM, LIMITS, Measure, names_with
 from glyphscope_gui.shared.language import tr
 
@@ -66,7 +67,7 @@ def resolved(schema: Any, root: Schema) -> Any:
 
 
 def summary(schema: Any, root: Schema) -> str:
-    """The type and bounds of a schema below `root` in a few characters: `int 1–100`, `string ≥1`, `array of object`,
+    """The type and bounds of a schema below `root` in a few characters: `int 1..100`, `string >= 1`, `array of object`,
     `one of 3`.
     """
     schema = resolved(schema, root)
@@ -109,12 +110,9 @@ def _type_words(schema: Any, root: Schema, depth: int = 0) -> str:
 
 
 def bounds_text(schema: Schema) -> str:
-    """`1–100`, `≥1`, `≤100`, or "" without bounds."""
+    """`1..100`, `>= 1`, `<= 100`, or "" without bounds."""
     measure = _MEASURES.get(type_of(schema))
-    low, high = (None, None) if measure is None else map(schema.get, LIMITS[measure])
-    if low is None:
-        return "" if high is None else f"≤{high}"
-    return f"≥{low}" if high is None else f"{low}–{high}"
+    return "" if measure is None else bounds_words(*map(schema.get, LIMITS[measure]))
 
 
 def with_keyword(parameters: Schema, argument: str, keyword: str, value: Any) -> Schema:

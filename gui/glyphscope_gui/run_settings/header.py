@@ -15,7 +15,7 @@ from glyphscope.base.errors import RequestProblem
 from glyphscope.events import ModelInfo, RunRequest
 from glyphscope.registry import ToolRegistry
 from glyphscope.runs.problems import notation_obstacle
-from glyphscope_gui.run_settings.options import option_words
+from glyphscope_gui.run_settings.options import option_words, shorter_words
 from glyphscope_gui.run_settings.panel import OptionsPanel
 from glyphscope_gui.shared.labels import ElidedLink, PlainLabel, link, named, push_button
 from glyphscope_gui.shared.language import tr
@@ -80,7 +80,7 @@ class RunHeader(FollowsSize, QFrame):
         self.constraint.set_value("mask" if options.constraint == "endpoint" else options.constraint)
         self.panel.show_options(options)
         words = option_words(options)
-        self.options_button.set_words(" · ".join(words))
+        self.options_button.set_words(" · ".join(words), *shorter_words(words))
         tip = tr("Options of a run: {words}", words=", ".join(words))
         named(self.options_button, words=tip, description=tip, tip=plain_tip(tip))
         self._show_notations()
@@ -277,7 +277,9 @@ class RunHeader(FollowsSize, QFrame):
         whole = HeaderPart.CALL in self._parts  # otherwise there is room for all parts
         for brand, short in ways if whole else ways[:1]:
             self._set_form(brand=brand, short=short)
-            if self._needs() + self._preferred <= width:
+            if (spare := width - self._needs() - self._preferred) >= 0:
+                if short:  # the model's name gets what is left
+                    self.picker.setFixedWidth(min(self._slim + spare, self.picker.sizeHint().width()))
                 self._set_lines(two=False)
                 return
         self._set_form(brand=width >= TWO_LINES_BRAND or not whole, short=width < TWO_LINES_SHORT and whole)
@@ -287,7 +289,8 @@ class RunHeader(FollowsSize, QFrame):
         """Show or hide the program's name; `short`: without icons and words that can be omitted."""
         self.brand.setVisible(brand)
         self.logo.setVisible(not short)
-        self.picker.setMaximumWidth(max(110, 13 * self._icon_size // 2) if short else 16_777_215)
+        self.picker.setMinimumWidth(0)
+        self.picker.setMaximumWidth(self._slim if short else 16_777_215)
         self.options_button.setMinimumWidth((5 if short else 8) * self._icon_size)
         for line in self._lines:
             line.setSpacing(5 if short else 8)
@@ -318,19 +321,31 @@ class RunHeader(FollowsSize, QFrame):
         self.updateGeometry()
 
     @property
+    def _slim(self) -> int:
+        """The width in pixels of the model's name where there is no room for all of it."""
+        return max(110, 13 * self._icon_size // 2)
+
+    @property
     def _preferred(self) -> int:
-        """The pixels that the words of the options need besides the least ones; long words are cut before icons are."""
-        button, most = self.options_button, 16 * self._icon_size
-        return (
-            0 if button.isHidden() else max(min(button.sizeHint().width(), most) - button.minimumWidth(), 0)
-        )
+        """The pixels that the words of the options and the model's name need besides the least ones; long words of
+        options are cut before icons are.
+        """
+        wanted = {
+            self.options_button: min(self.options_button.sizeHint().width(), 16 * self._icon_size),
+            self.picker: min(self.picker.sizeHint().width(), self.picker.maximumWidth()),
+        }
+        return sum(max(w - self._least(one), 0) for one, w in wanted.items() if not one.isHidden())
+
+    @staticmethod
+    def _least(widget: QWidget) -> int:
+        return min(max(widget.minimumSizeHint().width(), widget.minimumWidth()), widget.maximumWidth())
 
     def _needs(self) -> int:
         """The width in pixels that all parts need in one line."""
         widgets = [widget for widget in self._all if not widget.isHidden()]
-        widths = [min(max(w.minimumSizeHint().width(), w.minimumWidth()), w.maximumWidth()) for w in widgets]
         margins = self._column.contentsMargins()
-        return sum(widths) + len(widths) * self._lines[0].spacing() + margins.left() + margins.right()
+        around = len(widgets) * self._lines[0].spacing() + margins.left() + margins.right()
+        return sum(map(self._least, widgets)) + around
 
     def _height(self, hint: QSize) -> int:
         """As high with few parts as with a full line, so that nothing below moves between pages."""

@@ -6,7 +6,7 @@ that no group names is in the last one of its struct.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -265,6 +265,12 @@ def option_words(options: RunRequest) -> list[str]:
     always = ("strategy", "sampling.seed", "sampling.temperature")
     others = [words for name, words in differences(options) if name not in always]
     return [capitalised(_words(options, always[0])), *(_words(options, name) for name in always[1:]), *others]
+
+
+def shorter_words(words: Sequence[str]) -> Iterator[str]:
+    """Fewer and fewer of the words of options, with the number of the others: `Direct · seed 1 +2`."""
+    for kept in range(len(words) - 1, 0, -1):
+        yield tr("{options} +{count}", options=" · ".join(words[:kept]), count=len(words) - kept)
 
 
 def _words(options: RunRequest, name: str) -> str:

@@ -304,7 +304,7 @@ class AlternativesTable(WholeTable):
 
     def fit_again(self) -> None:
         super().fit_again()
-        figures = QFontMetrics(mono_font(-1)).horizontalAdvance("100.0%") + 8
+        figures = QFontMetrics(mono_font(-1)).horizontalAdvance("100.0%") + 14
         self.setColumnWidth(RAW, figures)
         self.setColumnWidth(FINAL, figures)
         self._fit_heights()

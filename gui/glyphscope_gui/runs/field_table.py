@@ -25,6 +25,7 @@ from glyphscope_gui.shared.cells import PillDelegate
 from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_table import CELL, PlainTable
+from glyphscope_gui.shared.run_words import NO_TOKENS
 from glyphscope_gui.shared.table_model import PILL_ROLE, TableModel
 from glyphscope_gui.shared.verdict import VERDICTS
 from glyphscope_gui.theme import mono_font, ui_font
@@ -334,8 +335,8 @@ class FieldTable(PlainTable):
             if "impossible" in status:
                 self.scrollTo(self.model().index(status.index("impossible"), FIELD))
         words = tr("The answer has no call or value, so it has no fields; the transcript shows its text.")
-        is_empty = complete is not None and bool(complete.tokens) and not self._fields.rowCount()
-        self.show_nothing(words if is_empty else "")
+        is_empty = complete is not None and not self._fields.rowCount()
+        self.show_nothing((words if shown.stage.tokens else NO_TOKENS) if is_empty else "")
         self._complete = complete
 
     def sizeHint(self) -> QSize:

@@ -20,7 +20,7 @@ from glyphscope_gui.shared.cells import paint_selection
 from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_table import PlainTable
-from glyphscope_gui.shared.run_words import numbered, step_text
+from glyphscope_gui.shared.run_words import NO_TOKENS, numbered, step_text
 from glyphscope_gui.shared.table_model import Index, TableModel
 from glyphscope_gui.theme import mono_font, theme
 
@@ -333,6 +333,7 @@ class TokenTable(PlainTable):
         """
         before = self._tokens.rowCount()
         self._tokens.show_stage(shown)
+        self.show_nothing("" if shown.is_growing or shown.stage.tokens else NO_TOKENS)
         if self._parted != self._tokens.has_parts:
             self._parted = self._tokens.has_parts
             self._fit_columns()

@@ -28,8 +28,7 @@ from glyphscope_gui.theme import mono_font
 LAST_LINES = 4
 """The maximum number of lines of the process's output beside its error."""
 DEMO_WORDS = tr(
-    "The tools bundled with Glyphscope. They work in a sandbox: e-mails stay in the "
-    "outbox, files in a scratch folder, and no command is executed."
+    "Bundled tools in a sandbox: e-mails stay in the outbox, files in a scratch folder, and no command is executed."
 )
 
 

@@ -274,8 +274,9 @@ class ServerTools(FilteredList[ToolRow]):
         self.all_button.setText(tr("Select none") if ticked and ticked >= usable else tr("Select all"))
         self.all_button.setEnabled(usable > 0)
         self.import_button.setEnabled(ticked > 0)
-        self.count.setText(
-            tr("{ticked:,} of {usable:,} selected", ticked=ticked, usable=usable) if usable else ""
+        words = tr("{ticked:,} of {usable:,} selected", ticked=ticked, usable=usable) if usable else ""
+        self.count.set_forms(
+            words, tr("{ticked:,} of {usable:,}", ticked=ticked, usable=usable), f"{ticked:,}"
         )
 
 

@@ -7,11 +7,11 @@ splitter, FittedLabel if it must not make a page scroll, and LessonLabel in a le
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias, TypeVar
 
 from PySide6.QtCore import QObject, QSize, Qt, SignalInstance
-from PySide6.QtGui import QFont, QPainter, QPaintEvent
+from PySide6.QtGui import QFont, QFontMetrics, QPainter, QPaintEvent
 from PySide6.QtWidgets import QAbstractButton, QLabel, QPushButton, QSizePolicy, QWidget
 
 from glyphscope.base.visible import visible
@@ -109,10 +109,17 @@ def words_label(
     return label
 
 
+def fitting(forms: Iterable[str], letters: QFontMetrics, width: int) -> str | None:
+    """The first of these texts, from long to short, that fits into that many pixels; None if none does."""
+    return next((form for form in forms if letters.horizontalAdvance(form) <= width), None)
+
+
 class ElidedLabel(PlainLabel):
     """Requests only a few characters of width, so that it cannot widen a dock. A number is not cut at its end: `21…` of
-    219 would be another number.
+    219 would be another number. A text with shorter forms (`set_forms`) is not cut as long as one of these fits.
     """
+
+    _shorter: tuple[str, ...] = ()
 
     def __init__(
         self,
@@ -127,8 +134,18 @@ class ElidedLabel(PlainLabel):
     def minimumSizeHint(self) -> QSize:
         return QSize(20, super().minimumSizeHint().height())
 
+    def setText(self, text: str) -> None:
+        self.set_forms(text)
+
+    def set_forms(self, text: str, *shorter: str) -> None:
+        """Set the text, and what is shown where it does not fit, from long to short."""
+        self._shorter = tuple(visible(each, lines=True) for each in shorter)
+        super().setText(text)
+
     def elided(self, width: int) -> str:
         """Return the part of the text that fits into that many pixels."""
+        if (whole := fitting((self.text(), *self._shorter), self.fontMetrics(), width)) is not None:
+            return whole
         shown = self.fontMetrics().elidedText(self.text(), self._mode, width)
         if shown == self.text():
             return shown
@@ -218,10 +235,11 @@ class ElidedLink(FollowsSize, QPushButton):
         self.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
         self.setMinimumWidth(40)
         self.words = ""
+        self._shorter: tuple[str, ...] = ()
 
-    def set_words(self, words: str) -> None:
-        """Set the full text, which is also the accessible name."""
-        self.words = words
+    def set_words(self, words: str, *shorter: str) -> None:
+        """Set the full text, which is also the accessible name, and what is shown where it does not fit."""
+        self.words, self._shorter = words, shorter
         self.setAccessibleName(words)
         self._fit()
         self.updateGeometry()
@@ -238,8 +256,9 @@ class ElidedLink(FollowsSize, QPushButton):
     def _fit(self) -> None:
         letters = self.fontMetrics()
         room = max(self.width() - self._around + 2 - letters.horizontalAdvance(self._tail), 0)
-        shown = letters.elidedText(self.words, Qt.TextElideMode.ElideRight, room)
-        self.setText((shown if shown == self.words else _CUT_PART.sub(" …", shown)) + self._tail)
+        whole = fitting((self.words, *self._shorter), letters, room)
+        shown = letters.elidedText(self.words, Qt.TextElideMode.ElideRight, room) if whole is None else whole
+        self.setText((shown if shown == whole else _CUT_PART.sub(" …", shown)) + self._tail)
 
 
 class LessonLabel(QLabel):

@@ -153,6 +153,10 @@ def is_masked(alternative: Alternative) -> bool:
     return alternative.allowed is False
 
 
+NO_TOKENS = tr("No token was generated here.")
+"""In place of the details of a part of a run that ended without one."""
+
+
 def cached_words(prompt: PromptRendered) -> str:
     """The number and source of the prompt's tokens that were not evaluated; empty if all were."""
     if prompt.restored:

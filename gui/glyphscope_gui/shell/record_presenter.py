@@ -83,12 +83,9 @@ class RecordBar(FollowsSize, QFrame):
     def show_record(self, started: RunStarted | None) -> None:
         self.setVisible(started is not None)
         if started is not None:
-            words = tr(
-                "{time}, {model}. Run uses the project’s settings.",
-                model=opened_name(started.model).name,
-                time=when(started.time),
-            )
-            self.words.setText(words)
+            time, model = when(started.time), opened_name(started.model).name
+            words = tr("{time}, {model}. Run uses the project’s settings.", model=model, time=time)
+            self.words.set_forms(words, f"{time}, {model}", time)
             self.setAccessibleName(words)
 
 

@@ -129,5 +129,5 @@ def _hint(said: str) -> str:
     if "custom" in low and "tool" in low:
         return "Its model takes no custom tools: with ?dialect=compatible in the address, they are sent as functions."
     if "tool" in low:
-        return "Use the notation glyph or json, or start the server with its tool calls enabled."
+        return "Use GLYPH or JSON, or start the server with its tool calls enabled."
     return ""

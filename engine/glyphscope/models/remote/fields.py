@@ -270,7 +270,7 @@ def with_written(request: GenerateRequest, dialect: Dialect) -> GenerateRequest:
     if request.tools:
         raise PromptError(
             "An endpoint cannot continue a call in its own format.",
-            hint="Use the notation json or glyph.",
+            hint="Use JSON or GLYPH.",
         )
     if request.constraint != "off":
         raise GrammarError(
