@@ -330,11 +330,11 @@ class RunHeader(FollowsSize, QFrame):
         """The pixels that the words of the options and the model's name need besides the least ones; long words of
         options are cut before icons are.
         """
-        wanted = {
+        hints = {
             self.options_button: min(self.options_button.sizeHint().width(), 16 * self._icon_size),
             self.picker: min(self.picker.sizeHint().width(), self.picker.maximumWidth()),
         }
-        return sum(max(w - self._least(one), 0) for one, w in wanted.items() if not one.isHidden())
+        return sum(max(w - self._least(one), 0) for one, w in hints.items() if not one.isHidden())
 
     @staticmethod
     def _least(widget: QWidget) -> int:
