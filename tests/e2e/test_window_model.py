@@ -76,7 +76,7 @@ def test_every_example_prompt_makes_a_call_that_turns_impossible_before_its_end(
         action.trigger()
         state = finish(qtbot, window)
         aborted = state.aborted
-        assert aborted is not None, f"{action.toolTip()}: {state.outcome}, {state.text}"
+        assert aborted is not None, f"{action.data()}: {state.outcome}, {state.text}"
         assert state.text.startswith('{action="') and aborted.char >= len('{action="'), state.text
         assert aborted.char in page.view.stream.decided_characters
         assert f"character {aborted.char}:" in page.view.verdict.title.text()

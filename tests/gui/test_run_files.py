@@ -280,7 +280,7 @@ def test_an_example_prompt_is_taken_into_the_project_with_its_settings_and_back_
     before = project.request
     for action in window.findChild(QMenu, "promptsMenu").actions():
         action.trigger()
-        assert project.request == example_request(action.toolTip())
+        assert project.request == example_request(action.data())
         assert (project.request.constraint, project.request.notation) == ("off", "glyph")
         assert notice.isVisible() and "embedded model" in notice.label.text()
         notice.action.click()

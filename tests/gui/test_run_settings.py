@@ -476,7 +476,8 @@ def test_the_panel_the_top_bar_and_the_project_agree(window, screen_of, qtbot):
     screen.write("Top-k", 5)
     screen.write("Temperature", 0.15)
     assert project.options.sampling == Sampling(temperature=0.15, top_k=5)
-    assert window.header.options_button.text().startswith("Two-stage · seed 1 · temp 0.15 · top-k 5")
+    words = "Two-stage · seed 1 · temp 0.15 · top-k 5"
+    qtbot.waitUntil(lambda: window.header.options_button.text().startswith(words))
     panel.hide()
     buttons = window.header.constraint.findChildren(QPushButton)
     screen.until(

@@ -64,9 +64,8 @@ class PromptsMenu(QMenu):
     def __init__(self, parent: QWidget) -> None:
         super().__init__(tr("E&xample prompts"), parent)
         self.setObjectName("promptsMenu")
-        self.setToolTipsVisible(True)
         for prompt, words in PROMPTS.items():
-            _add(self, words, prompt, self.chosen).setToolTip(prompt)
+            _add(self, words, prompt, self.chosen).setData(prompt)
 
 
 def _add(menu: QMenu, words: str, value: str, chosen: SignalInstance) -> QAction:

@@ -272,13 +272,14 @@ class RunHeader(FollowsSize, QFrame):
 
         Two lines are the last resort, with the parts that fit the width.
         """
-        width = self.width()
+        width, button = self.width(), self.options_button
         ways = ((True, False), (False, False), (False, True))  # brand, short
         whole = HeaderPart.CALL in self._parts  # otherwise there is room for all parts
         for brand, short in ways if whole else ways[:1]:
             self._set_form(brand=brand, short=short)
-            if (spare := width - self._needs() - self._preferred) >= 0:
-                if short:  # the model's name gets what is left
+            if (room := width - self._needs()) >= self._preferred:
+                if short:  # the model's name gets what the words of the options leave
+                    spare = max(room + self._least(button) - button.sizeHint().width(), 0)
                     self.picker.setFixedWidth(min(self._slim + spare, self.picker.sizeHint().width()))
                 self._set_lines(two=False)
                 return
