@@ -211,7 +211,8 @@ def test_a_signature_is_short_and_has_the_constraints():
         "d": {"type": "object", "properties": {"self": {"$ref": "#/$defs/d"}}},
     }
     assert "".join(text for _, text in signature_pieces(Tool("t", "", schema))) == (
-        't(a: integer 1..9, b?: array of number > 0 with <= 3 items, c?: "x"|1|null, d?: {self?: {self?: {self?: object}}}, '
+        't(a: integer 1..9, b?: array of number > 0 with <= 3 items, c?: "x"|1|null, '
+        "d?: {self?: {self?: {self?: object}}}, "
         "e?: string (date)|null, f?: string of length <= 5 matching ^a|null, g?: any, "
         "h?: integer 1..5)"
     )
