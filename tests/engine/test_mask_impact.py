@@ -300,7 +300,7 @@ def test_the_command_prints_the_impact_and_its_json(tmp_path):
     assert reported.exit_code == 0, reported.output
     assert "Grammar and model conflict in: max_results" in reported.output
     assert "blocked by maximum 100 (search:/properties/max_results/maximum)" in reported.output
-    assert "could change: the description of max_results" in reported.output
+    assert "try: change the description of max_results" in reported.output
     assert "Token boundaries are unknown: a scripted model" in reported.output
     document = json.loads(explained(tmp_path, made(CONFLICT), "--json").stdout)
     (stage,) = document["stages"]

@@ -421,26 +421,22 @@ def worst_words(impact: FieldImpact, registry: ToolRegistry | None) -> list[str]
         lines.append(f"masked: {masked.reason}")
     if impact.masked > 1:
         lines.append(f"its first choice was masked at {pluralize(impact.masked, 'step')}")
-    lines += [f"could change: {place_words(place)}" for place in impact.places[:2]]
+    lines += [f"try: {place_words(place)}" for place in impact.places[:2]]
     return lines
 
 
 def place_words(place: PromptPlace) -> str:
-    """The place in the prompt to change, and the known facts about it."""
+    """The change of the prompt at that place, and the known facts about it."""
     if place.kind == "format":
-        return "the rule of the format and the examples of the system message"
-    names = {
-        "description": "the description of",
-        "tool": "the description of the tool",
-        "example": "the example of",
-    }
+        return "change the rule of the format and the examples of the system message"
+    part = "example" if place.kind == "example" else "description"
     steps = steps_of(place.of)  # tool, "parameters", "properties", argument, "description"
-    words = f"{names[place.kind]} {steps[3] if place.kind == 'description' else steps[0]}"
-    words += (
-        f", “{shorten(' '.join(place.text.split()), _MAX_LENGTH)}”"
-        if place.text
-        else ", which it does not have"
-    )
+    name = steps[3] if place.kind == "description" else steps[0]
+    owner = f"the tool {name}" if place.kind == "tool" else name
+    if not place.text:
+        words = f"add {'an' if part == 'example' else 'a'} {part} to {owner}"
+    else:
+        words = f"change the {part} of {owner}, “{shorten(' '.join(place.text.split()), _MAX_LENGTH)}”"
     if place.text and place.shown is False:
         words += ", which this prompt does not show"
     if place.states is False:

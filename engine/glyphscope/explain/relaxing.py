@@ -225,7 +225,7 @@ def _freedom_words(cost: RelaxationCost) -> Iterator[str]:
 def _tokens_words(run: RelaxingSpent, branch: RelaxingSpent) -> str:
     return (
         f"The branch decoded {pluralize(branch.decoded, 'token')} ({branch.forced} forced) "
-        f"after {branch.written} kept ones; the run {run.decoded} ({run.forced} forced)."
+        f"after {branch.written} kept tokens; the run decoded {run.decoded} ({run.forced} forced)."
     )
 
 

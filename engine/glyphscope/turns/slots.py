@@ -98,8 +98,10 @@ def _slots(form: TurnForm) -> list[Slot]:
         Slot("ends", "Turn ends", " or ".join(form.ends), "" if form.ends else "without its own marker",
              form.ends, ("call", "result"), _rows(form, "ends"))
     )  # fmt: skip
-    described = "yes" if form.describes_tools else "no: the system prompt has to"
-    out.append(Slot("tools", "Describes tools", "", described, pairs=("tools",)))
+    described = (
+        "by the template" if form.describes_tools else "none: the system prompt has to describe the tools"
+    )
+    out.append(Slot("tools", "Tool descriptions", "", described, pairs=("tools",)))
     return out
 
 

@@ -48,7 +48,7 @@ _COLUMNS = (
     (
         tr("preferred → sampled"),
         tr(
-            "The model's preferred token → the sampled one, at the step with the greatest masked mass; empty if "
+            "The model's preferred token → the sampled one, at the step where most was masked; empty if "
             "nothing was masked"
         ),
     ),

@@ -89,7 +89,7 @@ def _type_words(schema: Any, root: Schema, depth: int = 0) -> str:
     if "const" in schema:
         return tr("constant")
     if isinstance(schema.get("enum"), list):
-        return tr("one of {count}", count=len(schema["enum"]))
+        return tr("enum of {count}", count=len(schema["enum"]))
     kind = schema.get("type")
     if isinstance(kind, list):
         return tr(" or ").join(_SHORT.get(str(k), str(k)) for k in kind)

@@ -83,7 +83,7 @@ LISTED: dict[str, Field] = dict(
         _listed("loop.deny", tr("Never these"),
                 tr("Tool names separated by commas: these are neither offered nor executed"), tr("none")),
         _listed("loop.transforms", tr("Transforms"),
-                tr("Workarounds for models with unusual calls; each use is reported"), tr("none")),
+                tr("Compatibility fixes for models with unusual calls; each use is reported"), tr("none")),
         _listed("router.rules", tr("Rules"), tr("Rules for the router, one per line"), tr("none")),
         _listed("router.synonyms", tr("Synonyms"),
                 tr("Phrases for each tool, one tool per line: `tool: phrase, phrase`"), tr("none")),

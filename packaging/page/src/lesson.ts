@@ -189,7 +189,7 @@ export class Lesson {
         title: "Full screen with large text, one part at a time",
         click: () => this.presenter.fill(),
       },
-      "Present (F11)",
+      "Lecture (F11)",
     );
     document.querySelector("header .tools")!.append(present, restart, themeChoice());
     document.body.append(

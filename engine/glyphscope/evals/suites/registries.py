@@ -103,7 +103,8 @@ class KnownTools:
             return None
         reason, pointer = verdict
         subject = pointer[1:] or "the call"
-        return pointer, f"{tool} would reject this: {in_words(reason, pointer, subject)}."
+        words = in_words(reason, pointer, subject)
+        return pointer, f"{words}." if f" {tool}" in words else f"{words} (schema of {tool})."
 
 
 def why(error: RegistryError | StorageError) -> list[tuple[str, str]]:
