@@ -125,6 +125,35 @@ def test_a_package_gives_at_run_time_what_it_names_for_types() -> None:
                 assert getattr(package, alias.name) is getattr(module, alias.name), (name, alias.name)
 
 
+@pytest.mark.slow
+def test_a_package_names_only_what_is_imported_from_it() -> None:
+    taken: set[tuple[str, str]] = set()
+    attributes: set[str] = set()
+    for root in ("engine", "gui", "benchmarks", "packaging", "tests"):
+        for path in (ROOT / root).rglob("*.py"):
+            for node in nodes_of(path):
+                if isinstance(node, ast.ImportFrom):
+                    taken |= {(node.module or "", alias.name) for alias in node.names}
+                elif isinstance(node, ast.Attribute):
+                    attributes.add(node.attr)
+    unused = []
+    for name, path in _modules().items():
+        if name == "glyphscope" or "= interface(" not in path.read_text(encoding="utf-8"):
+            continue  # the Python interface is for others
+        blocks = (node for node in nodes_of(path) if isinstance(node, ast.If))
+        named = {
+            alias.name
+            for each in blocks
+            for node in each.body
+            if isinstance(node, ast.ImportFrom)
+            for alias in node.names
+        }
+        unused += [
+            (name, each) for each in sorted(named) if (name, each) not in taken and each not in attributes
+        ]
+    assert not unused
+
+
 def test_no_file_is_too_long() -> None:
     files = [
         path

@@ -200,7 +200,7 @@ def test_pieces_have_the_tokens_of_the_whole_text_in_every_vocabulary(llama_data
     """llama.cpp tokenizes stretches between control tokens by themselves: each may be tokenized alone."""
     import llama_cpp
 
-    from glyphscope.models.control_tokens import ControlTokens
+    from glyphscope.models.llama_engine import ControlTokens
     from glyphscope.models.tokens import read_pieces
 
     chosen = random.Random(1)

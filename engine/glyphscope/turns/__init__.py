@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from glyphscope.turns.own import NAMED, named_call, own_form
     from glyphscope.turns.parts import after_name, before_arguments, whole_call
     from glyphscope.turns.proving import FormProof, Prover, Transcription, prove
-    from glyphscope.turns.read import FOREIGN, Turn, TurnCall, read_turn
+    from glyphscope.turns.read import FOREIGN, Turn, read_turn
     from glyphscope.turns.readers import Reading, departed, readings, resemblance
     from glyphscope.turns.response_template import parse_response_template, read_response
     from glyphscope.turns.tools import TurnTools

@@ -12,26 +12,8 @@ if TYPE_CHECKING:
     from glyphscope_gui.compare.column_view import MIN_WIDTH
     from glyphscope_gui.compare.experiment import RunPhase
     from glyphscope_gui.compare.seeded_presenters import planned_results, result_lines
-    from glyphscope_gui.compare.seeds_page import (
-        ANSWER,
-        ANSWERS,
-        DIFFERENCE,
-        RUNS,
-        SHARE,
-        SHARE_ROLE,
-        TOKEN,
-        ShareDelegate,
-    )
-    from glyphscope_gui.compare.variants import (
-        MAX_COLUMNS,
-        OWN,
-        PICKED,
-        PRESETS,
-        TEMPERATURES,
-        column_request,
-        next_variant,
-        variant_names,
-    )
+    from glyphscope_gui.compare.seeds_page import SHARE, SHARE_ROLE, ShareDelegate
+    from glyphscope_gui.compare.variants import PRESETS, next_variant, variant_names
     from glyphscope_gui.compare.words import earlier_words
 else:
     __getattr__ = interface(__name__)

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
         replacement_words,
         shared_bytes,
     )
-    from glyphscope_gui.playground.chart_views import load_charts
     from glyphscope_gui.playground.charts import MIN_SLOT, SavingsChart, SizeChart, StepChart
     from glyphscope_gui.playground.evidence_words import size_words, token_words
     from glyphscope_gui.playground.mask_impact_view import (
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
         MaskImpactTable,
     )
     from glyphscope_gui.playground.notes import MAX_SHOWN, notes_of
-    from glyphscope_gui.playground.run_page import LOW
     from glyphscope_gui.playground.stage_rows import MARKS, MAX_ROWS, RunRows, cost_words, spoken, tip
     from glyphscope_gui.playground.transcript import Transcript
     from glyphscope_gui.playground.verdict_line import budgets

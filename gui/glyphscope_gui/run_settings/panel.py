@@ -9,7 +9,9 @@ from pathlib import Path
 from statistics import median_low
 from typing import Any
 
-from PySide6.QtWidgets import QMenu, QWidget
+import msgspec
+from PySide6.QtCore import QPoint, QSize, Qt, QTimer, Signal
+from PySide6.QtWidgets import QFrame, QMenu, QWidget
 
 from glyphscope.base.errors import GlyphscopeError, RequestProblem
 from glyphscope.base.figures import count
@@ -38,12 +40,93 @@ from glyphscope_gui.run_settings.options import (
     usual,
     value_of,
 )
-from glyphscope_gui.run_settings.popup import SettingsPopup
 from glyphscope_gui.shared.dialogs import ask_for_file
-from glyphscope_gui.shared.labels import PlainLabel, link, push_button, show_obstacle, words_label
+from glyphscope_gui.shared.labels import PlainLabel, link, named, push_button, show_obstacle, words_label
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import hbox, holder, vbox
+from glyphscope_gui.shared.layouts import ScrollArea, hbox, holder, vbox
 from glyphscope_gui.shared.settings_grid import LinesSetting, TextSetting, mark_refused, setting_tip
+from glyphscope_gui.shared.tab_order import focus_next
+from glyphscope_gui.theme.sizes import PAD
+
+# A panel of settings below the button that opens it.
+
+FRAME = 4
+"""Pixels of the borders of popup and scroll area, above and below the settings."""
+
+
+class SettingsPopup(QFrame):
+    """A popup that scrolls if the screen has no room for it. `column` is the layout of its `body`.
+
+    `optionsChosen` carries a dict of the fields of RunRequest that the user changed.
+    """
+
+    optionsChosen = Signal(object)
+
+    WIDTH = 560
+
+    def __init__(self, name: str, title: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent, Qt.WindowType.Popup)
+        named(self, name, title)
+        self._options = RunRequest(prompt="", registry={})
+        self.body = named(QWidget(), "settingsBody")
+        self.column = vbox(parent=self.body, margins=(PAD, 12, PAD, 14), spacing=14)
+        self.problems = PlainLabel(self, role="problem", wordWrap=True)
+        self.problems.hide()
+        self.column.addWidget(self.problems)
+        self.head = hbox(margins=(PAD, 10, PAD, 0))
+        self._anchor: QWidget | None = None
+        self._scroll = ScrollArea(self.body, self)
+        self._late = QTimer(self, singleShot=True, interval=0)  # once all layouts agree
+        self._late.timeout.connect(self._grow)
+        self._scroll.verticalScrollBar().rangeChanged.connect(lambda _least, _most: self._late.start())
+        vbox(self.head, self._scroll, parent=self, margins=1, spacing=0)
+
+    def show_options(self, options: RunRequest) -> None:
+        """Show the options of the project, without a signal."""
+        raise NotImplementedError
+
+    def show_words(self, words: Iterable[str]) -> None:
+        """Show the problems of its settings."""
+        text = "\n".join(words)
+        self.problems.setText(text)
+        self.problems.setVisible(bool(text))
+
+    def focusNextPrevChild(self, forward: bool) -> bool:
+        """Move the focus in the order of the layout, whenever a field was made."""
+        return focus_next((self,), self.focusWidget(), forward=forward) or super().focusNextPrevChild(forward)
+
+    def show_below(self, anchor: QWidget) -> None:
+        """Show it below the button, within the window's screen."""
+        self._anchor = anchor
+        self._fit()
+        self.show()
+        self._fit()  # its style, and so its size, is known now
+
+    def _fit(self) -> None:
+        """Make it as large as its settings need, within the screen."""
+        if self._anchor is None:
+            return
+        self.body.adjustSize()
+        room = self._anchor.screen().availableGeometry()
+        bottom = self._anchor.mapToGlobal(QPoint(0, self._anchor.height() + 4))
+        width = min(max(self.WIDTH, self.body.minimumSizeHint().width() + FRAME), room.width() - 16)
+        wrapped = self.column.totalHeightForWidth(width - FRAME)
+        needed = max(self.body.sizeHint().height(), wrapped) + self.head.sizeHint().height() + FRAME
+        size = QSize(width, min(needed, room.bottom() - bottom.y() - 8))
+        self.resize(size)
+        self.move(max(min(bottom.x(), room.right() - size.width() - 8), room.left()), bottom.y())
+
+    def _change(self, **changes: Any) -> None:
+        """Show the options with the user's changes, and report these."""
+        self.show_options(msgspec.structs.replace(self._options, **changes))
+        self.optionsChosen.emit(changes)
+
+    def _grow(self) -> None:
+        """Make room, if the screen has any, for lines that no size hint included (wrapped, styled or typed later)."""
+        if self.isVisible() and (missing := self._scroll.verticalScrollBar().maximum()):
+            room = self.screen().availableGeometry().bottom() - self.y() - 8
+            self.resize(self.width(), max(min(self.height() + missing, room), self.height()))
+
 
 _NAMES = {
     "file": tr("From the model’s file"),

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from glyphscope.base.interfaces import interface
 
 if TYPE_CHECKING:
-    from glyphscope_gui.runs.abort_banner import AbortBanner
     from glyphscope_gui.runs.export_formats import exported, file_name, record_summary
     from glyphscope_gui.runs.model_queries import (
         Answered,
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
         vocabulary_of,
     )
     from glyphscope_gui.runs.recorder import Recorder, bundled_run, bundled_runs
-    from glyphscope_gui.runs.run_controller import BackgroundEvents, EndedRun, Phase, RunController, Saving
+    from glyphscope_gui.runs.run_controller import BackgroundEvents, Phase, RunController, Saving
     from glyphscope_gui.runs.run_rules import RunRules
     from glyphscope_gui.runs.shown_record import ShownRecord
     from glyphscope_gui.runs.stage_choice import ShownRun, ShownStage, StageChoice

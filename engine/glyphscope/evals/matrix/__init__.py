@@ -8,16 +8,7 @@ from glyphscope.base.interfaces import interface
 
 if TYPE_CHECKING:
     from glyphscope.evals.matrix.arms import Arm
-    from glyphscope.evals.matrix.plan import (
-        LoadedSuite,
-        Matrix,
-        Plan,
-        Planned,
-        plan_of,
-        prompt_kind,
-        sample_id,
-        seed_of,
-    )
+    from glyphscope.evals.matrix.plan import LoadedSuite, Matrix, Plan, Planned, plan_of, sample_id, seed_of
     from glyphscope.evals.matrix.profiles import catalogue, profile, recommended_presets
     from glyphscope.evals.matrix.seeds import RequestPlan, distinct_seeds, run_key, seeded, seeds_of
 else:

@@ -22,9 +22,7 @@ if TYPE_CHECKING:
     from glyphscope.evals.suites.suite import (
         CheckRow,
         Expectation,
-        JudgeCheck,
         PathCheck,
-        PythonCheck,
         Scenario,
         ScenarioTurn,
         ScriptedResult,

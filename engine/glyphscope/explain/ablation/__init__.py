@@ -7,28 +7,17 @@ from typing import TYPE_CHECKING
 from glyphscope.base.interfaces import interface
 
 if TYPE_CHECKING:
-    from glyphscope.explain.ablation.choice import written_choice, written_choices
-    from glyphscope.explain.ablation.pairs import ToolPair, tool_pairs
+    from glyphscope.explain.ablation.choice import written_choice
+    from glyphscope.explain.ablation.pairs import tool_pairs
     from glyphscope.explain.ablation.parts import sentences, whole_cut
-    from glyphscope.explain.ablation.scoring import AblationProgress, ablate_prompt
-    from glyphscope.explain.ablation.types import (
-        OMISSION_KINDS,
-        ChoiceKind,
-        Omission,
-        OmissionEffect,
-        OmissionKind,
-        PromptAblation,
-        WrittenChoice,
-    )
+    from glyphscope.explain.ablation.scoring import ablate_prompt
+    from glyphscope.explain.ablation.types import OMISSION_KINDS
     from glyphscope.explain.ablation.words import (
         cost_words,
         effect_words,
         head_words,
-        is_changed,
         omission_name,
-        other_words,
         pair_words,
-        shown_probability,
     )
 else:
     __getattr__ = interface(__name__)

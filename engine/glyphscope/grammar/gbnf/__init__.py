@@ -8,9 +8,9 @@ from glyphscope.base.interfaces import interface
 
 if TYPE_CHECKING:
     from glyphscope.grammar.gbnf.cancellation import CheckCancelled
-    from glyphscope.grammar.gbnf.check import GbnfCheck, apply_fixes, check_gbnf, check_gbnf_bytes, load_gbnf
+    from glyphscope.grammar.gbnf.check import apply_fixes, check_gbnf, check_gbnf_bytes, load_gbnf
     from glyphscope.grammar.gbnf.diagnostics import CODES, Diagnostic, Fix
-    from glyphscope.grammar.gbnf.emit.emit import GbnfText, emit_gbnf
+    from glyphscope.grammar.gbnf.emit.emit import emit_gbnf
     from glyphscope.grammar.gbnf.emit.gbnf_text import print_gbnf
     from glyphscope.grammar.gbnf.parse.parser import read_gbnf
     from glyphscope.grammar.gbnf.parse.syntax import (
