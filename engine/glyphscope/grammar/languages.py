@@ -9,29 +9,18 @@ import re
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import PurePath
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, TypeAlias
 
 from glyphscope.base.errors import GrammarError
-from glyphscope.grammar.gbnf.check import apply_fixes, check_gbnf, check_gbnf_bytes
-from glyphscope.grammar.gbnf.diagnostics import Diagnostic, errors_in_words
+from glyphscope.grammar.gbnf.check import GrammarCheck, apply_fixes, check_gbnf, check_gbnf_bytes
+from glyphscope.grammar.gbnf.diagnostics import errors_in_words
 from glyphscope.grammar.gbnf.emit.gbnf_text import print_gbnf
 from glyphscope.grammar.gbnf.parse.syntax import GrammarSyntax
 from glyphscope.grammar.lark_check import check_lark, check_lark_bytes
 from glyphscope.grammar.lark_text.format import print_lark
 from glyphscope.grammar.tree import Grammar
 
-
-class GrammarCheck(Protocol):
-    """The result of a check, in any language; `grammar` is None while there are errors."""
-
-    @property
-    def document(self) -> GrammarSyntax: ...
-    @property
-    def diagnostics(self) -> tuple[Diagnostic, ...]: ...
-    @property
-    def ok(self) -> bool: ...
-    @property
-    def grammar(self) -> Grammar | None: ...
+AnyCheck: TypeAlias = GrammarCheck[GrammarSyntax]
 
 
 class GrammarLanguage(NamedTuple):
@@ -42,13 +31,13 @@ class GrammarLanguage(NamedTuple):
     engine: str
     start: str
     hint: str
-    check: Callable[..., GrammarCheck]
+    check: Callable[..., AnyCheck]
     """Of a text; with `cancel`, a function that says whether to stop."""
-    check_bytes: Callable[[bytes], GrammarCheck]
+    check_bytes: Callable[[bytes], AnyCheck]
     print_text: Callable[..., str]
     """The formatted text of a document."""
 
-    def fix(self, found: GrammarCheck) -> tuple[str, int]:
+    def fix(self, found: AnyCheck) -> tuple[str, int]:
         """The text with all errors fixed that have a single fix, and the number of fixes."""
         return apply_fixes(found, self.check)
 
@@ -91,7 +80,7 @@ def load_grammar(text: str, *, where: str = "grammar", path: str = "") -> Gramma
 
 
 @lru_cache(maxsize=4)
-def checked(language: GrammarLanguage, text: str) -> GrammarCheck:
+def checked(language: GrammarLanguage, text: str) -> AnyCheck:
     """The check of a text; the last few are cached."""
     # cached, because other caches identify a grammar by its identity
     return language.check(text)

@@ -8,13 +8,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import cached_property, lru_cache
-from typing import Any
+from functools import lru_cache
+from typing import Any, TypeAlias
 
 from glyphscope.base.errors import GlyphscopeError
 from glyphscope.base.visible import visible
 from glyphscope.grammar.builder.tools import build_value_grammar
 from glyphscope.grammar.gbnf.cancellation import checkpoint, stoppable
+from glyphscope.grammar.gbnf.check import GrammarCheck, in_order
 from glyphscope.grammar.gbnf.diagnostics import Diagnostic
 from glyphscope.grammar.generate.sample import texts_of_rules
 from glyphscope.grammar.lark_text.diagnostics import report
@@ -31,7 +32,6 @@ from glyphscope.grammar.tree import EMPTY, Grammar, Rule
 from glyphscope.processes.compilers import service
 from glyphscope.registry.keywords import CUSTOM
 
-_RANK = {"error": 0, "warning": 1, "hint": 2}
 _TRIED = 24
 """Random texts with which the lexer is tried."""
 _LONG = 2_000
@@ -41,26 +41,7 @@ _PLACE = re.compile(r"(?:at )?(\d+)\((\d+)\): ")
 _KNOWN_TOKEN = "<|tool|>"
 """A token of llguidance's tokenizer of bytes, for the check of a grammar that names tokens of a model."""
 
-
-class LarkCheck:
-    """The result of `check_lark`."""
-
-    def __init__(
-        self, document: LarkSyntax, diagnostics: tuple[Diagnostic, ...], grammar: Grammar | None
-    ) -> None:
-        self.document = document
-        self.diagnostics = diagnostics
-        self._grammar = grammar
-
-    @property
-    def ok(self) -> bool:
-        """Whether llguidance accepts the text: it has no errors, but perhaps warnings."""
-        return not any(diagnostic.severity == "error" for diagnostic in self.diagnostics)
-
-    @cached_property
-    def grammar(self) -> Grammar | None:
-        """The rule tree; None unless `ok`."""
-        return self._grammar if self.ok else None
+LarkCheck: TypeAlias = GrammarCheck[LarkSyntax]
 
 
 def check_lark(text: str, *, cancel: Callable[[], bool] | None = None, ask: bool = True) -> LarkCheck:
@@ -71,7 +52,7 @@ def check_lark(text: str, *, cancel: Callable[[], bool] | None = None, ask: bool
     with stoppable(cancel):
         syntax = read_lark(text)
         if any(problem.severity == "error" for problem in syntax.problems):
-            return LarkCheck(syntax, syntax.problems, None)
+            return GrammarCheck(syntax, syntax.problems, lambda: None)
         meaning = meaning_of(syntax, _value)
         problems = [*syntax.problems, *meaning.problems]
         if meaning.grammar is not None:
@@ -80,8 +61,7 @@ def check_lark(text: str, *, cancel: Callable[[], bool] | None = None, ask: bool
                 problems += _asked(text, meaning)
             if meaning.grammar.lexer and not any(p.severity == "error" for p in problems):
                 problems += _lost(syntax, meaning.grammar)
-    ordered = sorted(problems, key=lambda d: (d.start, _RANK[d.severity], d.end))
-    return LarkCheck(syntax, tuple(ordered), meaning.grammar)
+    return GrammarCheck(syntax, in_order(problems), lambda: meaning.grammar)
 
 
 def check_format(form: Mapping[str, Any]) -> LarkCheck:
@@ -95,13 +75,13 @@ def check_format(form: Mapping[str, Any]) -> LarkCheck:
         except UnreadableGrammar as error:
             if found.ok:  # possible for llguidance, but not for the text of a string
                 problems = (report("not-supported", error.message, 0, min(1, len(text))),)
-        return LarkCheck(found.document, (*problems, *found.diagnostics), found.grammar)
+        return GrammarCheck(found.document, (*problems, *found.diagnostics), lambda: found.grammar)
     try:
         rust_regex(text)
     except RegexProblem as problem:
         code = "look-around" if problem.look else "bad-regex"
         problems = (report(code, str(problem), problem.at, min(problem.at + 1, len(text))),)
-    return LarkCheck(LarkSyntax(text, (), (), problems, is_pattern=True), problems, None)
+    return GrammarCheck(LarkSyntax(text, (), (), problems, is_pattern=True), problems, lambda: None)
 
 
 def _value(schema: Any) -> Grammar:
@@ -196,9 +176,8 @@ def _without_skipped(grammar: Grammar) -> Grammar:
 def check_lark_bytes(data: bytes) -> LarkCheck:
     """Check the bytes of a file: invalid UTF-8 is reported with its place, as in `check_gbnf_bytes`."""
     check = check_lark(data.decode("utf-8", "surrogateescape"))
-    return LarkCheck(
-        check.document, tuple(_of_bytes(check.document.text, d) for d in check.diagnostics), check.grammar
-    )
+    problems = [_of_bytes(check.document.text, each) for each in check.diagnostics]
+    return GrammarCheck(check.document, problems, lambda: check.grammar)
 
 
 def _of_bytes(text: str, diagnostic: Diagnostic) -> Diagnostic:

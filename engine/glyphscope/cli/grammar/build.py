@@ -40,9 +40,11 @@ from glyphscope.grammar import (
 from glyphscope.grammar.builder.notes import constraint_notes
 from glyphscope.grammar.builder.tools import SCHEMA, Part, chosen_tools
 from glyphscope.grammar.gbnf import Diagnostic, emit_gbnf
-from glyphscope.grammar.languages import LARK, GrammarCheck, GrammarLanguage, language_of
-from glyphscope.grammar.lark_check import LarkCheck, check_format
+from glyphscope.grammar.gbnf.check import GrammarCheck
+from glyphscope.grammar.languages import LARK, AnyCheck, GrammarLanguage, language_of
+from glyphscope.grammar.lark_check import check_format
 from glyphscope.grammar.lark_text.openai import openai_problems
+from glyphscope.grammar.lark_text.parse.syntax import LarkSyntax
 from glyphscope.grammar.notation_syntax import WhiteSpace
 from glyphscope.grammar.text_grammar import text_format
 from glyphscope.grammar.tree import Grammar, Ordered, Origin, Unenforced
@@ -223,16 +225,16 @@ def _check_tools(file: str, registry: ToolRegistry, for_: str | None, *, as_json
     return all(result.ok for result in results.values())
 
 
-def _for_openai(result: GrammarCheck) -> GrammarCheck:
-    if not isinstance(result, LarkCheck):
+def _for_openai(result: AnyCheck) -> AnyCheck:
+    if not isinstance(result.document, LarkSyntax):
         raise InputError(
             "OpenAI's custom tools have no GBNF.", hint="Convert the grammar to Lark, or omit --for."
         )
     more = (*result.diagnostics, *openai_problems(result.document))
-    return LarkCheck(result.document, tuple(sorted(more, key=lambda each: each.start)), result.grammar)
+    return GrammarCheck(result.document, sorted(more, key=lambda each: each.start), lambda: result.grammar)
 
 
-def report(result: GrammarCheck) -> dict[str, Any]:
+def report(result: AnyCheck) -> dict[str, Any]:
     """The JSON answer: lines and columns from 1, in code points; ends are exclusive."""
     lines = Lines(result.document.text)
     return {"ok": result.ok, "diagnostics": [_entry(diagnostic, lines) for diagnostic in result.diagnostics]}
@@ -256,7 +258,7 @@ def _span(start: int, end: int, lines: Lines) -> dict[str, int]:
     return {"line": line, "column": column, "end_line": end_line, "end_column": end_column}
 
 
-def _fix(file: str, result: GrammarCheck, language: GrammarLanguage) -> GrammarCheck:
+def _fix(file: str, result: AnyCheck, language: GrammarLanguage) -> AnyCheck:
     if file == STDIN:
         raise InputError("--fix writes a file.", hint="Give a file, or use --print.")
     text, count = language.fix(result)
@@ -268,7 +270,7 @@ def _fix(file: str, result: GrammarCheck, language: GrammarLanguage) -> GrammarC
     return result
 
 
-def _report(file: str, result: GrammarCheck, language: GrammarLanguage, *, aside: bool) -> None:
+def _report(file: str, result: AnyCheck, language: GrammarLanguage, *, aside: bool) -> None:
     out = diagnostics() if aside else console()
     lines = Lines(result.document.text)
     for diagnostic in result.diagnostics:

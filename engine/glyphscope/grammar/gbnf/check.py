@@ -6,10 +6,10 @@ that are applied without asking, `apply_fixes`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from functools import cached_property, lru_cache
+from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property, lru_cache, partial
 from operator import attrgetter
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from glyphscope.base.errors import GrammarError
 from glyphscope.grammar import chars, tree
@@ -37,6 +37,7 @@ from glyphscope.grammar.gbnf.parse.syntax import (
 from glyphscope.grammar.traversal import bottom_up
 from glyphscope.grammar.tree import EMPTY, NEVER, Grammar, Node, Rule
 
+Document = TypeVar("Document", bound=GrammarSyntax, covariant=True)
 MAX_DIAGNOSED = 1_000
 """The maximum number of errors, and of other diagnostics, of each check: more would not be read."""
 _RANK = {"error": 0, "warning": 1, "hint": 2}
@@ -61,7 +62,12 @@ def diagnose(document: GrammarSyntax) -> tuple[Diagnostic, ...]:
         analysis = Analysis(document)
         for check in (check_rules, check_recursion, check_items):
             diagnostics += _first(check(analysis))
-    return tuple(sorted(diagnostics, key=lambda d: (d.start, _RANK[d.severity], d.end)))
+    return in_order(diagnostics)
+
+
+def in_order(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
+    """The diagnostics in the order of the text; at one place, the worst first."""
+    return tuple(sorted(diagnostics, key=lambda each: (each.start, _RANK[each.severity], each.end)))
 
 
 def _first(diagnostics: Iterator[Diagnostic]) -> Iterator[Diagnostic]:
@@ -79,32 +85,29 @@ def _first(diagnostics: Iterator[Diagnostic]) -> Iterator[Diagnostic]:
             return
 
 
-class GbnfCheck:
-    """The result of `check_gbnf`."""
+class GrammarCheck(Generic[Document]):
+    """The result of the check of a text in any language, with its syntax tree and its problems."""
 
     def __init__(
-        self,
-        document: GrammarSyntax,
-        diagnostics: tuple[Diagnostic, ...],
-        cancel: Callable[[], bool] | None = None,
+        self, document: Document, diagnostics: Iterable[Diagnostic], grammar: Callable[[], Grammar | None]
     ) -> None:
+        """`grammar` makes the rule tree of a text without errors."""
         self.document = document
-        self.diagnostics = diagnostics
-        self._cancel = cancel
+        self.diagnostics = tuple(diagnostics)
+        self._grammar = grammar
 
     @property
     def ok(self) -> bool:
-        """Whether llama.cpp accepts the text: it has no errors, but perhaps warnings."""
+        """Whether the language's engine accepts the text: it has no errors, but perhaps warnings."""
         return not any(diagnostic.severity == "error" for diagnostic in self.diagnostics)
 
     @cached_property
     def grammar(self) -> Grammar | None:
-        """The rule tree; None unless `ok`. Raises CheckCancelled if the check can be cancelled."""
-        with stoppable(self._cancel):
-            return tree_of(self.document) if self.ok else None
+        """The rule tree; None unless `ok`. Raises CheckCancelled if a check of GBNF can be cancelled."""
+        return self._grammar() if self.ok else None
 
 
-def check_gbnf(text: str, *, cancel: Callable[[], bool] | None = None) -> GbnfCheck:
+def check_gbnf(text: str, *, cancel: Callable[[], bool] | None = None) -> GrammarCheck[GrammarSyntax]:
     """Read and check any text; takes seconds per megabyte.
 
     Raises only CheckCancelled, if `cancel`, which is called every few milliseconds, returns True; so does the first
@@ -112,16 +115,22 @@ def check_gbnf(text: str, *, cancel: Callable[[], bool] | None = None) -> GbnfCh
     """
     with stoppable(cancel):
         document = read_gbnf(text)
-        return GbnfCheck(document, diagnose(document), cancel)
+        return GrammarCheck(document, diagnose(document), partial(_tree, document, cancel))
 
 
-def check_gbnf_bytes(data: bytes) -> GbnfCheck:
+def _tree(document: GrammarSyntax, cancel: Callable[[], bool] | None) -> Grammar:
+    with stoppable(cancel):
+        return tree_of(document)
+
+
+def check_gbnf_bytes(data: bytes) -> GrammarCheck[GrammarSyntax]:
     """Check the bytes of a file: invalid UTF-8 and a byte order mark, which llama.cpp does not support, are reported
     with their places. In the document's text, each such byte is the lone surrogate of Python's `surrogateescape`, so it
     can be written again.
     """
     check = check_gbnf(data.decode("utf-8", "surrogateescape"))
-    return GbnfCheck(check.document, tuple(_of_bytes(check.document.text, d) for d in check.diagnostics))
+    problems = [_of_bytes(check.document.text, each) for each in check.diagnostics]
+    return GrammarCheck(check.document, problems, partial(tree_of, check.document))
 
 
 def _of_bytes(text: str, diagnostic: Diagnostic) -> Diagnostic:
@@ -175,7 +184,7 @@ def load_gbnf(text: str, *, where: str = "grammar", before: int = 0) -> Grammar:
 
 
 @lru_cache(maxsize=4)
-def _checked(text: str) -> GbnfCheck:
+def _checked(text: str) -> GrammarCheck[GrammarSyntax]:
     # cached, because other caches identify a grammar by its identity
     return check_gbnf(text)
 
