@@ -307,6 +307,15 @@ def test_openai_gets_custom_tools_as_such_and_their_calls_are_read():
     assert any(part.of == "/calc" for part in state.prompt.parts)
 
 
+@pytest.mark.parametrize("dialect", ["openai", "vllm", "llama-server"])
+def test_strict_is_sent_to_endpoints_for_the_tools_that_have_it(dialect):
+    registry = parse_document([{**ADD, "strict": True}, {**ADD, "name": "other"}])
+    streamed = (piece(0, "add", id="a"), piece(0, text='{"a": 1}'))
+    _state, body, note = run_at(dialect, asked(registry, tool_choice="required"), *streamed)
+    assert [tool["function"].get("strict") for tool in body["tools"]] == [True, None]
+    assert "strict is sent for 1 of 2 tools" in note
+
+
 def test_a_text_with_quotes_and_lines_arrives_as_it_is_and_other_calls_follow():
     registry = parse_document([custom(QUOTES), ADD])
     said = 'say "a\\é"\n"b"'

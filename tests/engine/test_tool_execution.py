@@ -431,3 +431,39 @@ def test_the_reported_result_can_be_transformed_with_an_event():
     )
     assert result.sent == '{"OK":TRUE,"RESULT":"A"}'
     assert [e.name for e in of(TransformActed, events)] == ["loud"]
+
+
+def _context_with(tool, interaction, **changes):
+    registry = REGISTRY.with_tool(tool)
+    request = RunRequest(
+        **{"prompt": "", "registry": registry.to_document(), "approvals": EVERYTHING, **changes}
+    )
+    return Context(PreparedRequest(request, registry), ScriptedModel(""), Emitter(), interaction)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "problems"),
+    [
+        (Outcome(structured={"hits": 3}), ()),
+        (Outcome(structured={"hits": "3"}), ('/hits: "3" is not of type "integer"',)),
+        (text('{"hits": 3}'), ()),
+        (text('{"hits": "3"}'), ('/hits: "3" is not of type "integer"',)),
+        (text("three"), ("The tool has an output schema, and its answer no structured content.",)),
+        (Outcome(fault="tool", message="no"), ()),
+    ],
+)
+def test_a_result_is_checked_by_the_schema_of_the_registry(outcome, problems):
+    schema = {"type": "object", "properties": {"hits": {"type": "integer"}}}
+    tool = replace(REGISTRY.get("search"), output_schema=schema)
+    context = _context_with(tool, NonInteractive({"demo": Box(search=lambda query: outcome)}))
+    assert run_tool(None, context=context)[1].schema_problems == problems
+
+
+def test_an_approval_shows_the_annotations_of_the_registry_where_the_source_has_none():
+    tool = replace(REGISTRY.get("search"), annotations={"destructiveHint": True})
+    box = Box(search=lambda query: 1)
+    box.claims = lambda tool: {}
+    person = Person(box, ALLOW)
+    events, _ = run_tool(None, context=_context_with(tool, person, approvals=()))
+    needed = next(event for event in events if isinstance(event, ApprovalNeeded))
+    assert needed.claims == {"destructiveHint": True}

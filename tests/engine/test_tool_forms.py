@@ -17,6 +17,7 @@ from glyphscope.prompting.messages import example_calls, render_messages
 from glyphscope.registry import Tool, ToolRegistry, load_registry, to_json, to_openai
 from glyphscope.registry.saving import name_problems, to_form, unused
 from glyphscope.registry.tool_forms import FORMS
+from glyphscope.tools.mcp.listing import ListReader
 
 FILES = {path.stem: path for path in sorted((Path(__file__).parent / "tool_lists").glob("*.json"))}
 CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
@@ -246,3 +247,24 @@ def test_convert_writes_a_form_and_lists_what_is_not_used(tmp_path):
     assert json.loads(again.stdout) == document("anthropic")
     listed = command("tools", "convert", FILES["mcp"], "--json")
     assert json.loads(listed.stdout)["from"] == "mcp"
+
+
+def test_convert_names_a_grammar_that_cannot_be_read_examples_and_names(tmp_path):
+    path = tmp_path / "tools.json"
+    bad = {"type": "grammar", "syntax": "lark", "definition": "start: missing"}
+    path.write_text(json.dumps([{"type": "custom", "name": "a.b", "format": bad}]))
+    result = command("tools", "convert", path, "--to", "openai-chat")
+    assert (
+        result.exit_code == 0 and "No call can be written of" in result.stderr and "missing" in result.stderr
+    )
+    assert "accepts names of letters" in result.stderr
+    path.write_text(json.dumps([{"name": "a", "input_schema": CITY, "input_examples": [{}]}]))
+    assert "Input example 1 of a violates" in command("tools", "convert", path).stderr
+
+
+def test_tools_of_a_server_keep_their_output_schema_and_annotations():
+    reader = ListReader()
+    for tool in document("mcp")["tools"]:
+        reader.take(tool)
+    read = load_registry(FILES["mcp"])
+    assert [tool.facts() for tool in reader.listing().tools] == [tool.facts() for tool in read]

@@ -13,6 +13,7 @@ from glyphscope.base.visible import escaped
 from glyphscope.cli.inputs import shown_source
 from glyphscope.cli.options import JsonOption
 from glyphscope.cli.output import print_json, print_note, print_unused
+from glyphscope.grammar.builder.uncallable import uncallable, uncallable_words
 from glyphscope.grammar.generate.example import example_problems
 from glyphscope.registry import ToolRegistry, load_registry
 from glyphscope.registry.saving import name_problems, to_form, unused
@@ -62,7 +63,11 @@ def convert(
 
 
 def print_problems(registry: ToolRegistry, to: str) -> None:
-    """Warn on stderr of examples that violate their schemas, and of names that the API of the form rejects."""
+    """Warn on stderr of tools that cannot be called, such as for a grammar with an error, of examples that violate
+    their schemas, and of names that the API of the form rejects.
+    """
+    if lost := uncallable(registry):
+        print_note(f"! No call can be written of {uncallable_words(lost)}.", "yellow")
     for each in example_problems(registry)[:_SHOWN]:
         print_note(f"! {each}", "yellow")
     names = name_problems(registry, to) if to in FORMS else ()

@@ -19,8 +19,8 @@ from glyphscope.registry.openapi import operations
 from glyphscope.registry.tool import FACTS, VERSION, Tool, ToolRegistry
 from glyphscope.registry.tool_forms import MISSING, OPERATION, Item, form_of, items, shape_for
 
-Api: TypeAlias = Literal["templates", "chat", "responses"]
-"""The receiver of tools: chat templates and compatible servers, or one of OpenAI's two interfaces."""
+Api: TypeAlias = Literal["templates", "endpoints", "chat", "responses"]
+"""The receiver of tools: chat templates, compatible servers, or one of OpenAI's two interfaces."""
 
 _OUR_KEYS = {"glyphscope", "tools", "unknown_arguments", "kept"}
 _OUR_TOOL_KEYS = {"name", "description", "enabled", "parameters", "kept", *FACTS}
@@ -277,7 +277,8 @@ def _arg_keywords(raw: RawRegistry, spec: dict[str, Any], path: Path) -> Iterato
 def to_openai(registry: ToolRegistry, api: Api = "templates") -> list[dict[str, Any]]:
     """The allowed tools as the `tools` of a request; the schemas are copies.
 
-    Chat templates and servers other than OpenAI's have no custom tools: for them these are functions, too.
+    Chat templates and servers other than OpenAI's have no custom tools: for them these are functions, too. Templates,
+    which show the model all that they get, get no `strict`.
     """
     return [_openai(tool, api) for tool in registry.allowed]
 
@@ -289,9 +290,9 @@ def with_custom(functions: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _openai(tool: Tool, api: Api) -> dict[str, Any]:
     form = "openai-responses" if api == "responses" else "openai-chat"
-    if api == "templates":  # which show the model all that they get
+    if api == "templates":
         tool = Tool(tool.name, tool.description, tool.parameters)
-    shape = shape_for(form, custom=api != "templates" and tool.format is not None)
+    shape = shape_for(form, custom=api in ("chat", "responses") and tool.format is not None)
     return shape.new(tool, tool.name, None)
 
 

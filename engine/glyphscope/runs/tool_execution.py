@@ -12,12 +12,14 @@ import time
 from collections import deque
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import Future, wait
+from dataclasses import replace
 from typing import Any, Literal, TypeAlias
 
 import msgspec
 
 from glyphscope.base.errors import ServerError, ToolError
 from glyphscope.base.figures import duration
+from glyphscope.base.json_values import read_json
 from glyphscope.events import (
     AnyEvent,
     ApprovalGiven,
@@ -38,6 +40,7 @@ from glyphscope.runs.interaction import Decision
 from glyphscope.runs.tool_access import why_unavailable
 from glyphscope.tools import Outcome, ToolSource
 from glyphscope.tools.approval import decide
+from glyphscope.tools.mcp.content import OutputSchema
 from glyphscope.tools.source import is_asking
 from glyphscope.validation.reasons import LocatedReason, Reason, in_words
 from glyphscope.validation.tools import tools_of
@@ -217,6 +220,7 @@ def _run_call(context: Context, call: CallReady) -> Generator[AnyEvent, None, tu
     yield (started := context.emitter.stamp(started))
     work = RunningCall(source, started, context.request.loop.max_tool_seconds)
     outcome = yield from work.events(context.interaction.cancelled, context.emitter.stamp)
+    outcome = _checked(context, call.tool, outcome)
     context.spent.waited += work.waited
     result = _result(context, call, **_bounded(context, outcome), waited_ms=work.waited * 1000)
     if result.code == "TOOL_OUTPUT_TOO_LARGE":
@@ -250,7 +254,7 @@ def _approval(
             arguments=call.arguments,
             source=name,
             identity=identity,
-            claims=source.claims(call.tool),
+            claims=_claims(context, call.tool, source),
         )
         yield (needed := context.emitter.stamp(needed))
         decision = context.interaction.decide(needed)
@@ -259,6 +263,34 @@ def _approval(
         given = _given(call, decision)
     yield (given := context.emitter.stamp(given))
     return given
+
+
+def _claims(context: Context, tool: str, source: ToolSource) -> dict[str, Any]:
+    """The annotations that the source declares, or else those of the registry's file; both are claims."""
+    known = context.registry.get(tool)
+    return source.claims(tool) or ({} if known is None else dict(known.annotations))
+
+
+def _checked(context: Context, tool: str, outcome: Outcome) -> Outcome:
+    """The outcome, checked against the registry's schema of results unless its source has checked it by one.
+
+    A result that is only text is checked as the JSON in it.
+    """
+    known = context.registry.get(tool)
+    if known is None or known.output_schema is None or outcome.fault or outcome.schema_problems:
+        return outcome
+    try:
+        schema = OutputSchema(known.output_schema)
+    except (ValueError, RecursionError) as error:
+        return replace(outcome, schema_problems=(f"The tool's output schema cannot be used: {error}",))
+    value = outcome.structured
+    if value is None:
+        found = read_json(_text_of(outcome.content).strip())
+        if found is None:
+            words = "The tool has an output schema, and its answer no structured content."
+            return replace(outcome, schema_problems=(words,))
+        value = found[0]
+    return replace(outcome, schema_problems=schema.problems(value))
 
 
 def _given(call: CallReady, decision: Decision) -> ApprovalGiven:

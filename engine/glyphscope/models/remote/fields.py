@@ -65,7 +65,9 @@ def constraint_of(request: GenerateRequest, dialect: Dialect) -> EndpointConstra
         return EndpointConstraint()
     if request.tools:
         choice = request.tool_choice
+        strict = sum(tool.get("function", {}).get("strict") is True for tool in request.tools)
         note = f"Constraint: the endpoint's own, as tool_choice {choice}; what it enforces of the schemas is up to it."
+        note += f" strict is sent for {strict} of {len(request.tools)} tools." if strict else ""
         return EndpointConstraint("" if choice in ("auto", "none") else "tools", "tool_choice", note=note)
     kind = request.answer.kind
     if (field := dialect.answers.get(kind, "")) and (kind != "schema" or request.schema is not None):

@@ -9,7 +9,7 @@ import difflib
 import json
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from glyphscope.base.errors import RegistryError
@@ -82,15 +82,18 @@ class ListReader:
         except RecursionError:
             self._report(name, "Its schema is nested too deep.")
             return
-        self._tools[name] = made
         if isinstance(claims := entry.get("annotations"), dict):
             self._claims[name] = {str(key): value for key, value in claims.items() if value is not None}
+            hints = {key: value for key, value in self._claims[name].items() if isinstance(value, bool | str)}
+            made = replace(made, annotations=hints)  # those that MCP defines are truth values and texts
         if (output := entry.get("outputSchema")) is not None:
             try:
                 self._outputs[name] = OutputSchema(output)
+                made = replace(made, output_schema=output if isinstance(output, dict) else None)
             except (ValueError, RecursionError) as error:
                 words = f"Answers are not checked against its output schema: {str(error) or 'it is nested too deep.'}"
                 self._report(name, words, usable=True)
+        self._tools[name] = made
 
     def _report(self, tool: str, message: str, *, usable: bool = False) -> None:
         self._problems.append(ToolProblem(tool=tool, message=message, usable=usable))
