@@ -16,7 +16,7 @@ from glyphscope.capture import recording
 from glyphscope.capture.exchange import Asked, EndedBy, ExchangeWriter, wall_time
 from glyphscope.capture.recording import Recorded, record_exchange
 from glyphscope.events import PromptRendered, RunStarted, Token
-from glyphscope.store import read_record
+from glyphscope.store import History, read_record
 
 PATHS = {
     "chat": "/v1/chat/completions",
@@ -33,9 +33,10 @@ def _no_prompt_before():
 
 def recorded(
     folder: Path, body: Any, pieces: Sequence[bytes], *, number: int = 1, api: Any = "chat",
-    kind: str = "text/event-stream", by: EndedBy = "server",
+    kind: str = "text/event-stream", by: EndedBy = "server", history: str = "",
 ) -> Recorded:  # fmt: skip
     """Record an exchange with these pieces of the answer."""
+    folder.mkdir(exist_ok=True)
     data = body if isinstance(body, bytes) else json.dumps(body).encode()
     writer = ExchangeWriter(
         folder, Asked(number, api, PATHS[api], wall_time(), "http://127.0.0.1:9/v1", data), ()
@@ -44,7 +45,7 @@ def recorded(
     for place, piece in enumerate(pieces, 2):
         writer.piece(place / 10, piece)
     writer.end(len(pieces), by)
-    return record_exchange(str(writer.path), "")
+    return record_exchange(str(writer.path), "", history)
 
 
 def test_each_call_is_judged_by_the_tools_of_its_request_up_to_the_deciding_character(tmp_path):
@@ -113,6 +114,11 @@ def test_a_prompt_is_compared_with_the_most_similar_one_before_it(tmp_path):
     assert (broken.since, broken.at) == (3, "description of search")
     assert broken.words == "1 tool changed (search), 2 messages added"
     assert broken.broken == broken.size - broken.common > 0
+    again = recorded(tmp_path, asking("find a", "no", "find b"), said, number=5).change
+    assert again is not None and (again.since, again.words, again.broken) == (3, "nothing changed", 0)
+    cut = recorded(tmp_path, asking("find a", tools=changed), said, number=6).change
+    assert cut is not None and (cut.since, cut.at, cut.broken) == (4, "", 0)
+    assert "All of this prompt is the beginning of that one" in recording.change_words(cut)
     (prompt,) = (
         event for event in read_record(tmp_path / "000004.jsonl").events if isinstance(event, PromptRendered)
     )
@@ -150,6 +156,21 @@ def test_a_conversation_that_is_not_valid_is_shown_message_by_message(tmp_path):
     later = [*messages, {"role": "tool", "tool_call_id": "c", "content": "no"}]
     two = recorded(tmp_path, {**asking(), "messages": later}, answer_with_call('{"query": "a"}'), number=2)
     assert two.change is not None and (two.change.words, two.change.broken) == ("1 message added", 0)
+
+
+def test_a_call_that_a_server_sends_in_the_old_form_too_is_one_call(tmp_path):
+    answer = json.loads(json.dumps(ANSWERS["chat"][2]))
+    message = answer["choices"][0]["message"]
+    message["function_call"] = message["tool_calls"][0]["function"]
+    one = recorded(tmp_path, asking("a"), [json.dumps(answer).encode()], kind="application/json")
+    assert len(one.calls) == 1
+
+
+def test_a_captured_run_can_be_added_to_the_history(tmp_path):
+    path = tmp_path / "history.sqlite3"
+    recorded(tmp_path / "records", asking("find a"), answer_with_call('{"query": "a"}'), history=str(path))
+    (row,) = History(path).rows()
+    assert (row.title, row.tool, row.outcome, row.model) == ("find a", "search", "valid", "m")
 
 
 def test_what_a_run_has_no_place_for_is_in_the_note(tmp_path):

@@ -37,6 +37,9 @@ _COUNTED = (
 )
 
 
+_SHOWN = "The tokens are those of the text shown here; the server's template may write it otherwise."
+
+
 class CapturedModel(TextModel):
     """Implements `Model` with one captured answer. `now` is the time of the piece that was read last, in seconds.
 
@@ -75,9 +78,9 @@ class CapturedModel(TextModel):
                 counted = _COUNTED.format(name=self._like.info.name)
                 return replace(made, note=" ".join(filter(None, (self._note, counted, made.note))))
         text, added = readable(outgoing(messages)[0], tools)
-        return RenderedPrompt(
-            text, 0 if self._like is None else self._like.count_tokens(text), self._note, added
-        )
+        if self._like is None:
+            return RenderedPrompt(text, 0, self._note, added)
+        return RenderedPrompt(text, self._like.count_tokens(text), f"{self._note} {_SHOWN}", added)
 
     def turn_form(self, chat: ChatOptions = DEFAULT_CHAT) -> None:
         """None: the server sends the parts of the answer."""

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import msgspec
 
 from glyphscope.base.figures import pluralize
-from glyphscope.base.shorten import listed
+from glyphscope.base.shorten import listed, shorten
 from glyphscope.capture.captured import captured_events
 from glyphscope.capture.exchange import SUFFIX, Exchange, read_exchange
 from glyphscope.capture.requests import CapturedRequest, captured_request
@@ -27,12 +27,13 @@ from glyphscope.prompting.changes import in_common
 from glyphscope.prompting.costs import part_words
 from glyphscope.runs import CallState, RunState, run_state
 from glyphscope.runs.endings import end_of, outcome_of
-from glyphscope.store import RecordWriter
+from glyphscope.store import History, RecordWriter
 
 _REMEMBERED = 16
 _MAX_REMEMBERED = 64_000_000
 """Prompts, and characters of them, with which the next one is compared."""
 _SHOWN = 4
+_MAX_WORDS = 200
 
 
 class CapturedCall(msgspec.Struct, frozen=True):
@@ -51,7 +52,8 @@ class PromptChange(msgspec.Struct, frozen=True, kw_only=True):
     """A prompt against that of request `since`. Their first `common` of `size` units (`tokens` if they are known,
     otherwise `characters`) are the same; `broken` units of the prompt before come after them, which no cache can keep.
 
-    `at` is the part of the prompt where they differ, `words` says what was added, removed and changed.
+    `at` is the part of the prompt where they differ, empty at its end; `words` says what was added, removed and
+    changed.
     """
 
     since: int
@@ -99,9 +101,11 @@ class _Seen(NamedTuple):
 _seen: deque[_Seen] = deque(maxlen=_REMEMBERED)
 
 
-def record_exchange(path: str, model: str) -> Recorded:
+def record_exchange(path: str, model: str, history: str) -> Recorded:
     """Make the record of an exchange's file, next to it, and remove the file. `model` names the model whose
-    template and tokenizer are used, empty for none. Raises StorageError, RecordError, ModelError.
+    template and tokenizer are used, empty for none; the run is also added to the `history` of that path, if any.
+
+    Raises StorageError, RecordError, ModelError.
     """
     file = Path(path)
     exchange = read_exchange(file)
@@ -109,9 +113,12 @@ def record_exchange(path: str, model: str) -> Recorded:
     record = file.with_suffix(".jsonl")
     events = tuple(captured_events(exchange, captured, _opened(model) if model else None))
     change = _change_of(exchange, captured, events)
+    events = tuple(_noted(event, change) for event in events)
     with RecordWriter(record) as writer:
         for event in events:
-            writer.write(_noted(event, change))
+            writer.write(event)
+    if history:
+        History(Path(history)).add(events)
     file.unlink()
     return _recorded(exchange, captured, events, record, change)
 
@@ -144,7 +151,12 @@ def _recorded(
         model=captured.model,
         record=str(record),
         outcome=outcome_of(state),
-        words=end_of(state).words if state.failed is None else state.failed.message,
+        words=shorten(
+            end_of(state).words
+            if state.failed is None
+            else state.failed.message.removeprefix(f"{state.begun.model.path}: "),
+            _MAX_WORDS,
+        ),
         calls=tuple(
             _call(state, call) for _, call in sorted(stage.written.items()) if call.tool or call.violations
         ),
@@ -180,6 +192,8 @@ def _noted(event: AnyEvent, change: PromptChange | None) -> AnyEvent:
 def change_words(change: PromptChange) -> str:
     """The change in a sentence."""
     since = f"Since request {change.since}: {change.words}."
+    if not change.at and change.common < change.size:
+        return f"{since} All of this prompt is the beginning of that one, and can stay cached."
     if not change.broken:
         return f"{since} The prompt before it is whole at the beginning of this one, and can stay cached."
     return (
@@ -223,8 +237,8 @@ def _change(before: _Seen, now: _Seen) -> PromptChange:
         unit="characters" if tokens is None else "tokens",
         size=size,
         common=common,
-        broken=max(0, size - common) if common < end else 0,
-        at=part_words(part, now.prompt.text) if part is not None else "its end",
+        broken=max(0, size - common) if common < end and at < _after_messages(now.prompt) else 0,
+        at=part_words(part, now.prompt.text) if part is not None and at < _after_messages(now.prompt) else "",
         words=_words(before.request, now.request),
     )
 

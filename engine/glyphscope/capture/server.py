@@ -33,6 +33,7 @@ class CaptureServer:
 
     `recorded` gets each record, in the order of the ends; `note` gets sentences about what is not recorded, and is
     called from other threads than `run`'s. `model` names the model whose template and tokenizer count the prompts.
+    The runs are also added to the `history`, if any.
     """
 
     def __init__(
@@ -42,6 +43,7 @@ class CaptureServer:
         *,
         port: int = PORT,
         model: str = "",
+        history: Path | None = None,
         recorded: Callable[[Recorded], None],
         note: Callable[[str], None],
         stall: float = STALL_SECONDS,
@@ -55,6 +57,7 @@ class CaptureServer:
             raise ModelError(
                 "The capture cannot forward to itself.", where=str(to), hint="Give the server's address."
             )
+        self._history = str(history or "")
         self._model, self._recorded, self._note, self._abandoned = model, recorded, note, False
         self._files: queue.SimpleQueue[Path | None] = queue.SimpleQueue()
         for path in left_over(folder):
@@ -105,7 +108,9 @@ class CaptureServer:
     def _record(self) -> None:
         while (path := self._files.get()) is not None and not self._abandoned:
             try:
-                self._recorded(self._child.call(_RECORD_SECONDS, record_exchange, str(path), self._model))
+                self._recorded(
+                    self._child.call(_RECORD_SECONDS, record_exchange, str(path), self._model, self._history)
+                )
             except GlyphscopeError as error:
                 self._note(f"There is no record of {path.name}: {error.words}")
             except (CallFailed, ProcessDied) as error:

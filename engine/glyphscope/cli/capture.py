@@ -52,6 +52,9 @@ def capture(
             metavar="SECONDS", min=1, max=86400, help="End a request if the server sends nothing for so long."
         ),
     ] = 600.0,
+    history: Annotated[
+        bool, typer.Option("--history", help="Also add the runs to the history, which the window shows.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Forward an agent's requests to its server, and record each as a run: what it sends, the verdict on each call, and
@@ -71,10 +74,18 @@ def capture(
     folder = records or places().data / "captures"
     printed = _Printed(as_json)
     server = CaptureServer(
-        address, folder, port=port, model=model or "", recorded=printed.add, note=print_note, stall=stall
+        address,
+        folder,
+        port=port,
+        model=model or "",
+        history=places().history if history else None,
+        recorded=printed.add,
+        note=print_note,
+        stall=stall,
     )
     print_note(
-        f"Capturing for {address.root}: give your agent {server.url}/v1 as its address (Ollama: {server.url})."
+        f"Capturing for {address.root}: give your agent {server.url}/v1 as its address "
+        f"(Anthropic, Ollama: {server.url})."
     )
     print_note(f"Requests and answers are recorded in {folder}, without keys. Ctrl-C ends the capture.")
     if not address.loopback:

@@ -107,7 +107,7 @@ def _calls(delta: dict[str, Any]) -> list[CallPiece]:
         number = index if isinstance(index, int) else None
         id = id if isinstance(id, str) else ""
         pieces.append(CallPiece(number, *_function(function or each), id, bool(custom)))
-    if isinstance(delta.get("function_call"), dict):
+    if not pieces and isinstance(delta.get("function_call"), dict):  # some servers send a call in both forms
         pieces.append(CallPiece(0, *_function(delta["function_call"])))
     return pieces
 
