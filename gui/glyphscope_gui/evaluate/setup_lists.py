@@ -1,13 +1,13 @@
-"""The lists of the set-up: suites and models to tick, with files dropped on them, and the scenarios to run."""
+"""The lists of the set-up: suites and models to tick, with files dropped on them, the scenarios to run, and judges."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from PySide6.QtCore import QModelIndex, QSignalBlocker, QSize, Signal
-from PySide6.QtWidgets import QSizePolicy, QSpinBox, QWidget
+from PySide6.QtWidgets import QComboBox, QSizePolicy, QSpinBox, QWidget
 
 from glyphscope.base.shorten import and_more
 from glyphscope.base.visible import visible
@@ -20,11 +20,13 @@ from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import hbox, vbox
 from glyphscope_gui.shared.plain_table import LongList, PlainList, WholeRows
+from glyphscope_gui.shared.run_words import model_name
 from glyphscope_gui.shared.table_model import NOTE_ROLE, ListModel
 from glyphscope_gui.shared.text_edits import LineEdit
 
 MARGINS = (6, 0, 0, 0)
 """Padding of the text in a box with buttons, for which Qt ignores the style sheet's padding."""
+_SUITES_JUDGE = tr("As in the suite")
 MAX_LENGTH, TIP = 200, 1200
 """Characters of a prompt in a row, and in its tip."""
 
@@ -226,3 +228,48 @@ class TickList(TakesFiles, PlainList):
 
     def files_dropped(self, paths: list[Path]) -> None:
         self.dropped.emit(paths)
+
+
+class JudgeChoice(QWidget):
+    """The model that decides the suites' rubrics: each suite's judge, one of the listed models, or a typed name.
+
+    Visible if a chosen suite has rubrics. `changed` is emitted when the user chooses another model.
+    """
+
+    changed = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.box = named(QComboBox(self), "evalJudgeModel", tr("Judge"))
+        self.box.setLineEdit(LineEdit())
+        self.box.setInsertPolicy(QComboBox.InsertPolicy.NoInsert)
+        self.box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        tip = tr("The model that decides rubrics: a listed one, a GGUF file, or the URL of an endpoint")
+        named(self.box, description=tip, tip=tip)
+        self.box.addItem(_SUITES_JUDGE, "")
+        hbox(field_label(tr("Judge"), self.box, "muted"), (self.box, 1), parent=self, spacing=10)
+        self.box.editTextChanged.connect(lambda _text: self.changed.emit())
+        self.hide()
+
+    @property
+    def value(self) -> str:
+        """The model's name; empty for each suite's judge, and if no judge is needed."""
+        if self.isHidden():
+            return ""
+        text = self.box.currentText().strip()
+        index = self.box.findText(text)
+        return str(self.box.itemData(index)) if index >= 0 else text
+
+    def show_models(self, models: Sequence[str], *, needed: bool) -> None:
+        """Set the models to choose from, without a signal; the choice stays."""
+        self.setVisible(needed)
+        known = [self.box.itemData(index) for index in range(1, self.box.count())]
+        if known == list(models):
+            return
+        text = self.box.currentText()
+        with QSignalBlocker(self.box):
+            self.box.clear()
+            self.box.addItem(_SUITES_JUDGE, "")
+            for model in models:
+                self.box.addItem(model_name(model).name, model)
+            self.box.setCurrentText(text)

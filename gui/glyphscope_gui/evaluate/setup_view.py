@@ -11,16 +11,7 @@ from typing import Any
 import msgspec
 from PySide6.QtCore import QAbstractItemModel, QSignalBlocker, QSize, Qt, Signal
 from PySide6.QtGui import QPainter, QPaintEvent
-from PySide6.QtWidgets import (
-    QCheckBox,
-    QComboBox,
-    QHBoxLayout,
-    QMenu,
-    QPushButton,
-    QSizePolicy,
-    QSpinBox,
-    QWidget,
-)
+from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QMenu, QPushButton, QSizePolicy, QSpinBox, QWidget
 
 from glyphscope.base.errors import GlyphscopeError
 from glyphscope.base.shorten import excerpt
@@ -32,9 +23,8 @@ from glyphscope.evals.running.place import MAX_JOBS, SamplesPlace, read_place
 from glyphscope.evals.suites.imported import endings
 from glyphscope.events import Answer, RunRequest, read_pairs_line, settings_of
 from glyphscope.runs.problems import notation_obstacle
-from glyphscope_gui.evaluate.setup_lists import MARGINS, ScenarioPicker, TickList, TicksModel
+from glyphscope_gui.evaluate.setup_lists import MARGINS, JudgeChoice, ScenarioPicker, TickList, TicksModel
 from glyphscope_gui.shared.card import Card
-from glyphscope_gui.shared.fields import field_label
 from glyphscope_gui.shared.labels import (
     PlainLabel,
     link,
@@ -57,7 +47,7 @@ from glyphscope_gui.shared.layouts import (
 )
 from glyphscope_gui.shared.plain_table import PlainList, WholeRows
 from glyphscope_gui.shared.plain_text import plain_tip
-from glyphscope_gui.shared.run_words import model_name, typed_answer, value_words
+from glyphscope_gui.shared.run_words import typed_answer, value_words
 from glyphscope_gui.shared.settings_grid import StructForm, mark_refused, shown_words, translated
 from glyphscope_gui.shared.text_edits import LineEdit
 from glyphscope_gui.slices import Steps
@@ -74,7 +64,6 @@ _NAMED = ("notation", "constraint", "strategy", "thinking")
 """The axes that are always named in what stays the same; others if they have another value than the first."""
 TILES = 5
 """The questions with a tile; the others are in the menu of the last one."""
-_SUITES_JUDGE = tr("As in the suite")
 _USUAL = {name: field.written(field.default) for name, field in settings_of(Matrix).items()}
 
 
@@ -247,51 +236,6 @@ class QuestionTile(QPushButton):
 
     def heightForWidth(self, width: int) -> int:
         return self._column.totalHeightForWidth(width)
-
-
-class JudgeChoice(QWidget):
-    """The model that decides the suites' rubrics: each suite's judge, one of the listed models, or a typed name.
-
-    Visible if a chosen suite has rubrics. `changed` is emitted when the user chooses another model.
-    """
-
-    changed = Signal()
-
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.box = named(QComboBox(self), "evalJudgeModel", tr("Judge"))
-        self.box.setLineEdit(LineEdit())
-        self.box.setInsertPolicy(QComboBox.InsertPolicy.NoInsert)
-        self.box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-        tip = tr("The model that decides rubrics: a listed one, a GGUF file, or the URL of an endpoint")
-        named(self.box, description=tip, tip=tip)
-        self.box.addItem(_SUITES_JUDGE, "")
-        hbox(field_label(tr("Judge"), self.box, "muted"), (self.box, 1), parent=self, spacing=10)
-        self.box.editTextChanged.connect(lambda _text: self.changed.emit())
-        self.hide()
-
-    @property
-    def value(self) -> str:
-        """The model's name; empty for each suite's judge, and if no judge is needed."""
-        if self.isHidden():
-            return ""
-        text = self.box.currentText().strip()
-        index = self.box.findText(text)
-        return str(self.box.itemData(index)) if index >= 0 else text
-
-    def show_models(self, models: Sequence[str], *, needed: bool) -> None:
-        """Set the models to choose from, without a signal; the choice stays."""
-        self.setVisible(needed)
-        known = [self.box.itemData(index) for index in range(1, self.box.count())]
-        if known == list(models):
-            return
-        text = self.box.currentText()
-        with QSignalBlocker(self.box):
-            self.box.clear()
-            self.box.addItem(_SUITES_JUDGE, "")
-            for model in models:
-                self.box.addItem(model_name(model).name, model)
-            self.box.setCurrentText(text)
 
 
 class PlaceField(LineEdit):
