@@ -15,6 +15,7 @@ from glyphscope.base.errors import ModelError
 from glyphscope.events import Sampling
 from glyphscope.models import ScriptedModel
 from glyphscope.store import places
+from glyphscope_gui.context import FilePlace
 from glyphscope_gui.evaluate.page import EvalPage
 from glyphscope_gui.shared import PageId
 from made_results import GOOD, TOO_MANY, made_result, recorded_result
@@ -108,6 +109,17 @@ def test_notations_are_offered_if_one_of_the_answers_has_them_with_the_reason_ot
         screen.until_can("Evaluate")
         assert {words for words, box in boxes.items() if box.isEnabled()} == enabled
         assert ("is a text" in boxes["JSON"].toolTip()) == (not enabled)
+
+
+def test_the_suite_of_a_run_is_chosen_alone_before_and_after_the_page_is_made(open_page, qtbot):
+    page, screen = open_page(PageId.EVALUATE), None
+    for number in range(2):
+        path = page.context.services.places.suites / f"mine{number}.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(SUITE))
+        page.go_to(FilePlace(path))
+        screen = screen or EvalScreen(qtbot, page)
+        screen.until(lambda path=path: page.view.suites_model.ticked == (str(path),))
 
 
 def test_an_evaluation_has_the_prompt_and_sampling_of_the_project_and_says_so(opened, suite):

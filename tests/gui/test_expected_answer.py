@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QPlainTextEdit
 
 from glyphscope.evals.suites import load_suite
@@ -15,6 +17,9 @@ from glyphscope_gui.shared import PageId
 
 FIVE = ExpectedAnswer(
     calls=(ExpectedCall(tools=("search",), arguments={"query": "AI news", "max_results": 5}),)
+)
+TEN = ExpectedAnswer(
+    calls=(ExpectedCall(tools=("search",), arguments={"query": "AI news", "max_results": 10}),)
 )
 OTHER = "not the expected one: max_results is 10, not 5"
 
@@ -117,14 +122,33 @@ def test_a_record_is_judged_without_changing_the_project(page, screen, qtbot):
     assert page.context.project.request.expected is None and history_of(page) == rows
 
 
-def test_a_run_with_another_call_becomes_a_scenario_with_the_expected_one(page, screen, qtbot):
-    dialog = write(screen, 'search{query="AI news" max_results=5}')
+@pytest.mark.parametrize(
+    ("expected", "end"), [(FIVE, OTHER), (TEN, "as expected")], ids=["another answer", "as expected"]
+)
+def test_a_run_that_was_compared_becomes_a_scenario_with_the_expected_answer(
+    page, screen, qtbot, expected, end
+):
+    most = expected.calls[0].arguments["max_results"]
+    dialog = write(screen, f'search{{query="AI news" max_results={most}}}')
     dialog.until_can("Expect this")
     dialog.press("Expect this")
+    assert page.view.verdict.title.text().endswith(end)
     screen.press("Add to a suite…")
     suites = screen.dialog(SuiteDialog)
     suites.write("Suite", "Mine")
     suites.press("Add")
     qtbot.waitUntil(lambda: bool(page.context.offers))
-    suite = load_suite(page.context.services.places.suites / "Mine.json")
-    assert [each.expect.calls for each in suite.scenarios] == [FIVE.calls]
+    path = page.context.services.places.suites / "Mine.json"
+    assert [each.expect.calls for each in load_suite(path).scenarios] == [expected.calls]
+    assert page.context.offers[0][1] == "Evaluate this suite"
+
+
+def test_the_expected_answer_is_set_by_keys(page, screen, qtbot):
+    dialog = write(screen, "")
+    edit = dialog.root.findChild(QPlainTextEdit)
+    QTest.keyClicks(edit, 'search{query="AI news" max_results=5}')
+    dialog.until_can("Expect this")
+    QTest.keyClick(edit, Qt.Key.Key_Escape)
+    assert dialog.root.isVisible(), "Tab moves now: the next Esc closes the dialog"
+    QTest.keyClick(edit, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
+    assert page.view.verdict.title.text().endswith(OTHER)

@@ -215,6 +215,18 @@ def test_a_system_that_does_not_know_of_batteries_is_not_on_battery(monkeypatch,
 
 
 @pytest.mark.slow
+def test_a_key_goes_to_what_a_notice_offers(qtbot, make):
+    window, pressed = make(), []
+    window.activateWindow()
+    notice = window.page(PageId.PLAYGROUND).view.notice
+    notice.show_words("words", "Do it", lambda: pressed.append(True))
+    QTest.keyClick(window, Qt.Key.Key_F6)
+    qtbot.waitUntil(notice.action.hasFocus)
+    QTest.keyClick(notice.action, Qt.Key.Key_Space)
+    assert pressed and not notice.isVisible()
+
+
+@pytest.mark.slow
 def test_undo_of_the_edit_menu_works_where_a_text_that_cannot_be_edited_has_the_focus(qtbot, make):
     window = make()
     tools, page = window.services.project.tools, window.page(PageId.PLAYGROUND).view

@@ -26,7 +26,7 @@ from glyphscope.evals.suites.imported import endings
 from glyphscope.evals.suites.reading import STARTER
 from glyphscope.events import RunRequest, settings_of
 from glyphscope.store.named_models import NamedModels, fixed_batch
-from glyphscope_gui.context import AppContext, Page
+from glyphscope_gui.context import AppContext, FilePlace, Page, Place
 from glyphscope_gui.evaluate.consent import PythonConsent, ask_about_files
 from glyphscope_gui.evaluate.evaluations import EvalJob, EvalPhase, Evaluations
 from glyphscope_gui.evaluate.page import RESULT, EvalPage
@@ -97,6 +97,8 @@ class EvaluatePresenter(Page):
         self.making = Slices(self)
         self._run_shown: OpenedRun | None = None
         """The run of a sample that the playground is about to show."""
+        self._chosen = ""
+        """The suite that is to be the only ticked one, once it is in the list."""
         self._asked: set[str] = set()
         """The suites in the user's folder whose files outside of it were mentioned."""
         self._allowed: set[PythonFile] = set()
@@ -113,6 +115,13 @@ class EvaluatePresenter(Page):
         """Start the evaluation, if the set-up is shown."""
         if self._is_made and self.view.setup.isVisible():
             self.view.setup.start.click()
+
+    def go_to(self, place: Place) -> None:
+        """Choose the suite of that file, alone."""
+        if isinstance(place, FilePlace):
+            self._chosen = str(place.path)
+            if self._is_made:
+                self._look_timer.start()
 
     def complete(self) -> None:
         """Load the charts' modules in the background, as an import cannot be sliced."""
@@ -245,6 +254,9 @@ class EvaluatePresenter(Page):
                 self._asked.add(choice.source)
                 words = tr("{suite} names files outside of its folder.", suite=choice.title)
                 self.view.notice.show_words(words, tr("Show them…"), partial(self._ask_for_files, choice))
+        if self._chosen in rows.values:
+            rows.tick((self._chosen,))
+            self._chosen = ""
         self._setup_changed()
 
     def _ask_for_files(self, choice: SuiteChoice) -> None:

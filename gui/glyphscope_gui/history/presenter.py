@@ -15,7 +15,7 @@ from glyphscope.evals.suites.from_runs import scenario_of_run
 from glyphscope.evals.suites.own import add_scenario, own_suites, suite_path
 from glyphscope.evals.suites.suite import Scenario
 from glyphscope.events import AnyEvent, CallReady
-from glyphscope_gui.context import AppContext, RunsPlace
+from glyphscope_gui.context import AppContext, FilePlace, RunsPlace
 from glyphscope_gui.history.dock import HistoryDock
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.labels import named, push_button, show_words, words_label
@@ -129,4 +129,5 @@ def ask_for_suite(
 def _added(context: AppContext, path: Path, scenario: Scenario) -> None:
     words = tr("Added to the suite {suite} as {scenario}.", suite=path.stem, scenario=scenario.id)
     context.status.show_result(words)
-    context.offer(words, tr("Open Evaluate"), lambda: context.navigator.show(PageId.EVALUATE))
+    show = partial(context.navigator.show, PageId.EVALUATE, FilePlace(path))
+    context.offer(words, tr("Evaluate this suite"), show)

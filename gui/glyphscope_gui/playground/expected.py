@@ -133,7 +133,7 @@ class ExpectedDialog(PlainDialog):
 
 class ExpectedPresenter(QObject):
     """The dialog sets the expected answer of the project's prompt, and of the shown run if that has the same prompt; of
-    a record, only of its run. A valid answer that differs can be added to a suite with the expected one.
+    a record, only of its run. A run whose answer was compared can be added to a suite with the expected one.
     """
 
     def __init__(self, context: AppContext, verdict: VerdictLine) -> None:
@@ -144,6 +144,9 @@ class ExpectedPresenter(QObject):
         self.action = QAction(tr("E&xpected answer…"), self)
         self.action.setObjectName("expectedAction")
         self.action.triggered.connect(lambda _checked=False: self.ask())
+        self.suite_action = QAction(tr("Add the run to a &suite…"), self)
+        self.suite_action.setObjectName("addToSuiteAction")
+        self.suite_action.triggered.connect(lambda _checked=False: self._add_to_suite())
         verdict.expected_link.clicked.connect(self.ask)
         context.runs.phaseChanged.connect(lambda _phase: self._enable())
         self._enable()
@@ -174,14 +177,15 @@ class ExpectedPresenter(QObject):
             self._context.recorder.keep_again(tuple(self._runs.events))
 
     def show_run(self, shown: ShownRun) -> None:
-        """Offer what can be done with a run that has another answer, once it is over."""
+        """Offer to keep a run whose answer was compared with the expected one, once it is over."""
         started = shown.run.started
         self._verdict.show_expected(None if started is None else started.request.expected)
         if not shown.over or started is self._offered:
             return
         self._offered = started
         end = end_of(shown.run, tr)
-        if is_unexpected(end.outcome):
+        is_expected = started is not None and started.request.expected is not None and end.status == "holds"
+        if is_expected or is_unexpected(end.outcome):
             self._verdict.offer(end.hint, tr("Add to a suite…"), self._add_to_suite)
 
     def _add_to_suite(self) -> None:
@@ -189,6 +193,7 @@ class ExpectedPresenter(QObject):
         ask_for_suite(self._context, self._background, lambda then: then(events))
 
     def _enable(self) -> None:
+        self.suite_action.setEnabled(self._runs.state.started is not None and not self._runs.is_busy)
         for each in (self.action, self._verdict.expected_link):
             each.setEnabled(not self._runs.is_busy)
 

@@ -150,8 +150,8 @@ class PlaygroundPresenter(Page):
 
     @property
     def menu_actions(self) -> Mapping[MenuId, Sequence[QAction]]:
-        run = [*self.branches.actions, self.expected.action, self.examples.menuAction()]
-        run.append(self.prompts.menu.menuAction())
+        kept = [self.expected.action, self.expected.suite_action]
+        run = [*self.branches.actions, *kept, self.examples.menuAction(), self.prompts.menu.menuAction()]
         return {MenuId.RUN: run, MenuId.VIEW: [self.lecture.action]}
 
     def offer(self, words: str, button: str, do: Callable[[], None]) -> None:

@@ -106,6 +106,9 @@ class Actions:
         self.focus_prompt = self._action("focus_prompt", tr("Go to the &prompt"), "Ctrl+L")
         self.focus_stream = self._action("focus_stream", tr("Go to the &transcript"), "Ctrl+T")
         self.focus_tokens = self._action("focus_tokens", tr("Go to the to&kens"), "Ctrl+K")
+        self.focus_notice = self._action(
+            "focus_notice", tr("Go to the &notice"), "F6", tip=tr("Choose what the notice on the page offers")
+        )
 
     def _action(self, name: str, words: str, *keys: str, tip: str = "") -> QAction:
         """`tip` describes the action's effect; the default is `words`."""

@@ -157,8 +157,11 @@ class CodeEdit(FollowsSize, FollowsLooks, WrappingEdit):
         super().mousePressEvent(event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
+        typed = not (self._tab_continues or self.isReadOnly())
         if event.key() not in _MODIFIERS:
             self._tab_continues = event.key() == Qt.Key.Key_Escape
+        if self._tab_continues and typed:
+            return  # a dialog closes at the next one
         plain = event.modifiers() in (Qt.KeyboardModifier.NoModifier, Qt.KeyboardModifier.ShiftModifier)
         if self._undo_is_passed_up(event):
             event.ignore()

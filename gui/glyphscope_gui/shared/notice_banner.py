@@ -101,6 +101,7 @@ class NoticeBanner(QFrame):
         title, self._or = other or ("", None)
         self.other.setText(title)
         self.other.setVisible(other is not None)
+        self.setFocusProxy(self.action if action else self.dismiss)
         self.show()
         self._place()
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QDialog, QDialogButtonBox, QPushButton, QWidget
 
 from glyphscope_gui.shared.background import end_work
+from glyphscope_gui.shared.text_edits import submits
 
 Standard = QDialogButtonBox.StandardButton
 Role = QDialogButtonBox.ButtonRole
@@ -30,6 +32,15 @@ class PlainDialog(QDialog):
         box.accepted.connect(self.accept)
         box.rejected.connect(self.reject)
         return box
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Ctrl+Enter presses the default button, also from a field in which Enter begins a new line."""
+        buttons = self.findChildren(QPushButton) if submits(event) else []
+        for button in buttons:
+            if button.isDefault():
+                button.click()
+                return
+        super().keyPressEvent(event)
 
     def _end(self) -> None:
         end_work(self)

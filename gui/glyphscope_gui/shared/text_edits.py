@@ -264,20 +264,21 @@ class SubmitEdit(GrowingEdit):
     submitted = Signal()
 
     def event(self, event: QEvent) -> bool:
-        if event.type() == QEvent.Type.ShortcutOverride and _submits(event):
+        if event.type() == QEvent.Type.ShortcutOverride and submits(event):
             event.accept()
             return True
         return super().event(event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        if _submits(event):
+        if submits(event):
             event.accept()
             self.submitted.emit()
         else:
             super().keyPressEvent(event)
 
 
-def _submits(event: QEvent) -> bool:
+def submits(event: QEvent) -> bool:
+    """Whether it is Ctrl+Enter."""
     return (
         isinstance(event, QKeyEvent)
         and event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter)

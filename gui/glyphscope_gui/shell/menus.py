@@ -58,7 +58,7 @@ def fill_menus(
     view = named(bar.addMenu(tr("&View")), MenuId.VIEW)
     view.addActions(list(pages))
     view.addSeparator()
-    view.addActions([actions.focus_prompt, actions.focus_stream, actions.focus_tokens])
+    view.addActions([actions.focus_prompt, actions.focus_stream, actions.focus_tokens, actions.focus_notice])
     view.addSeparator()
     view.addActions(list(panels))
     view.addSeparator()

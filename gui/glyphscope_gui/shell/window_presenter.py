@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 import msgspec
-from PySide6.QtCore import QObject, QTimer
+from PySide6.QtCore import QObject, Qt, QTimer
 from PySide6.QtWidgets import QMessageBox
 
 from glyphscope.base.errors import RequestProblem, StorageError
@@ -25,6 +25,7 @@ from glyphscope_gui.runs.worker.jobs import ModelStatus
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.dialogs import open_once, show_whole_title
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.notice_banner import NoticeBanner
 from glyphscope_gui.shared.page_ids import HeaderPart, PageId
 from glyphscope_gui.shell.idle_model_presenter import IdleModelPresenter
 from glyphscope_gui.shell.navigation import Navigation
@@ -119,6 +120,7 @@ class WindowPresenter(QObject):
             (actions.save_as, dialogs.save_as),
             (actions.quit, self._context.window.close),
             (actions.about, self._show_about),
+            (actions.focus_notice, self._focus_notice),
         ):
             action.triggered.connect(lambda _checked=False, do=slot: do())
 
@@ -147,6 +149,11 @@ class WindowPresenter(QObject):
             page.headerChanged.connect(self._show_page)
 
     # -- actions -----------------------------------------------------------------------------------------------
+
+    def _focus_notice(self) -> None:
+        for notice in self._context.window.findChildren(NoticeBanner):
+            if notice.isVisible():
+                notice.setFocus(Qt.FocusReason.ShortcutFocusReason)
 
     def _run(self) -> None:
         self._navigation.page.run()
