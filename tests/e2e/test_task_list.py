@@ -65,7 +65,7 @@ class Person:
 
     def part(self, name):
         """The visible button in front with that object name, or with these words."""
-        front = QApplication.activeModalWidget() or self.window  # file names that are offered are no obstacle
+        front = QApplication.activeModalWidget() or self.window  # not the list of file names
         buttons = front.findChildren(QPushButton)
         named = (each for each in buttons if name in (each.objectName(), each.text().replace("&", "")))
         return next((each for each in named if each.isVisible()), None)

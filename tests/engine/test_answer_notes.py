@@ -39,19 +39,19 @@ def state_of(prompt, answer, **changes):
 
 
 def test_a_value_of_the_example_that_is_not_in_the_request_is_noted():
-    answer = '{action="ticket_update" id=1 priority="low" status="open"}'
+    answer = '{action="ticket_update" id=1042 priority="low" status="open"}'
     events, state = state_of("Close ticket 4711", answer)
     assert [(each.name, each.source) for each in copied_values(state, state.present)] == [
         ("id", "example"),
         ("priority", "default"),
     ]
     assert answer_notes(state) == (
-        "id=1 is the example’s value, and is not in the request.",
+        "id=1042 is the example’s value, and is not in the request.",
         'priority="low" is the schema’s default, and is not in the request.',
     )
     assert end_of(state).status == "holds", "it is a note, not a violation"
     assert run_data(RecordedRun(events), state, reasons=False)["hint"].startswith(
-        "id=1 is the example’s value"
+        "id=1042 is the example’s value"
     )
 
 
@@ -59,7 +59,7 @@ def test_a_value_of_the_example_that_is_not_in_the_request_is_noted():
     ("prompt", "answer"),
     [
         ("Close ticket 4711", '{action="ticket_update" id=4711}'),
-        ("Close ticket 1, with LOW priority", '{action="ticket_update" id=1 priority="low"}'),
+        ("Close ticket 1042, with LOW priority", '{action="ticket_update" id=1042 priority="low"}'),
     ],
 )
 def test_a_value_of_the_request_is_not_a_copy(prompt, answer):
@@ -68,7 +68,8 @@ def test_a_value_of_the_request_is_not_a_copy(prompt, answer):
 
 def test_a_prompt_without_the_example_has_nothing_to_copy_it_from():
     assert (
-        answer_notes(state_of("Close 4711", '{action="ticket_update" id=1}', system="No examples.")[1]) == ()
+        answer_notes(state_of("Close 4711", '{action="ticket_update" id=1042}', system="No examples.")[1])
+        == ()
     )
 
 

@@ -13,6 +13,8 @@ from glyphscope.grammar import example_arguments
 from glyphscope.validation import Checker
 from keyword_rows import EVERY, registry
 
+LONG = "The report is ready, and the next meeting is on Friday morning. The re"
+
 
 def example_of(schema: dict):
     arguments = example_arguments({"type": "object", "properties": {"v": schema}, "required": ["v"]})
@@ -38,11 +40,11 @@ def example_of(schema: dict):
         ({"anyOf": [{"type": "integer"}, {"type": "string"}], "minimum": 3}, 3),
         ({"allOf": [{"type": "integer", "minimum": 3}, {"maximum": 4}]}, 3),
         ({"type": "string", "pattern": "^[A-Z]{3}-\\d+$"}, "AAA-0"),
-        ({"x-grammar": r'"\"" [a-z]+ "\""'}, "v"),
+        ({"x-grammar": r'"\"" [a-z]+ "\""'}, "tea"),
         ({"x-grammar": r'"\"" [0-9] ".go" "\""', "type": "string"}, "0.go"),
         ({"x-grammar": r'root ::= "[" [7] ("," [7])* "]"', "type": "array", "minItems": 3}, [7, 7, 7]),
-        ({"x-grammar": r'"\"" [a-z]'}, "v"),  # never a value: what is usual
-        ({"x-grammar": r'no ::= "grammar'}, "v"),
+        ({"x-grammar": r'"\"" [a-z]'}, "green tea"),  # never a value: what is usual
+        ({"x-grammar": r'no ::= "grammar'}, "green tea"),
     ],
 )
 def test_an_example_follows_the_schema(schema, value):
@@ -61,7 +63,50 @@ def test_the_examples_of_nearly_all_keywords_are_valid():
 def test_an_example_that_no_longer_fits_the_edited_schema_is_not_used():
     schema = {"type": "object", "properties": {"q": {"type": "string"}}, "examples": [{"query": "old"}]}
     assert example_arguments(schema) == {}
-    assert example_arguments({**schema, "required": ["q"]}) == {"q": "q"}
+    assert example_arguments({**schema, "required": ["q"]}) == {"q": "AI news"}
+
+
+@pytest.mark.parametrize(
+    ("name", "schema", "value"),
+    [
+        ("title", {"type": "string"}, "Weekly report"),
+        ("ticket_title", {"type": "string", "maxLength": 8}, "Lunch"),
+        ("imageUrl", {"type": "string"}, "https://example.com"),
+        ("labels", {"items": {"type": "string"}, "minItems": 2, "uniqueItems": True}, ["travel", "garden"]),
+        ("xyzzy", True, "green tea"),
+        ("tea", {"type": "string", "maxLength": 3}, "a"),
+        ("note", {"type": "string", "minLength": 70}, LONG),
+        ("user_id", {"type": "integer", "minimum": 1}, 1042),
+        ("id", {"type": "integer", "maximum": 99}, 1),
+        ("place", {"type": "string", "description": "The city and state, e.g. San Francisco, CA"}, "San Francisco, CA"),
+        ("unit", {"type": "string", "description": "Such as 'stone', or another"}, "km"),
+        ("unit", {"type": "string", "description": "A unit, such as 'stone', or another"}, "stone"),
+        ("unit", {"type": "string", "description": "For what, e.g. the name of a unit"}, "km"),
+        ("unit", {"type": "string", "description": "e.g. 'stone'", "maxLength": 2}, "km"),
+    ],
+)  # fmt: skip
+def test_an_example_has_a_value_that_a_person_would_write(name, schema, value):
+    found = example_arguments({"type": "object", "properties": {name: schema}, "required": [name]})
+    assert found == {name: value}
+
+
+def test_no_text_of_an_example_is_the_name_of_its_argument_or_is_there_twice():
+    names = [
+        "title",
+        "query",
+        "from_city",
+        "to_city",
+        "old_text",
+        "new_text",
+        "value",
+        "text",
+        "argument",
+        "a",
+    ]
+    properties = {name: {"type": "string"} for name in names}
+    found = example_arguments({"type": "object", "properties": properties, "required": names})
+    assert not [name for name, text in found.items() if text.casefold() in (name, "value", "text", "string")]
+    assert found["from_city"] != found["to_city"] and found["old_text"] != found["new_text"]
 
 
 def test_an_impossible_schema_has_no_example():

@@ -108,9 +108,16 @@ def test_template_lines_examples_and_the_users_words_are_edited_in_place(panel, 
     assert json.loads(part.edit.toPlainText()) == {"query": "AI news", "max_results": 10}
     part.edit.setFocus()
     part.edit.setPlainText('{"query": ')
-    assert "Not valid JSON yet" in part.words.text()
+    assert "Not the arguments as JSON yet" in part.words.text()
     part.edit.setPlainText('{"query": "x"}')
     assert project.tools.registry.get("search").parameters["examples"][0] == {"query": "x"}
+    part.edit.setPlainText("")
+    assert "examples" not in project.tools.registry.get("search").parameters
+    qtbot.waitUntil(lambda: '{action="search" query="AI news"}' in dock.rendered_view.toPlainText())
+    dock.costs.setFocus()
+    choose(panel, ("user", "", False))
+    part = choose(panel, ("examples", "/search", False))
+    assert json.loads(part.edit.toPlainText()) == {"query": "AI news"}, "the generated one can be edited, too"
     part = choose(panel, ("user", "", False))
     part.edit.setPlainText("Find it")
     assert project.prompt.user == "Find it" and words.toPlainText() == "Find it"

@@ -165,6 +165,34 @@ def test_a_value_that_is_not_valid_stays_in_its_field_and_is_explained_and_not_a
 
 
 @pytest.mark.slow
+def test_the_example_of_a_tool_is_edited_in_the_form_and_generated_if_it_is_empty(screen, document, qtbot):
+    field = screen.find("Example")
+    assert json.loads(field.toPlainText()) == {"query": "AI news", "max_results": 10}
+    field.setFocus()
+    screen.write("Example", '{"query": "tea", "max_results": 500}')
+    assert parameters(document)["examples"] == [{"query": "tea", "max_results": 500}]
+    screen.until("max_results is at most 100", "The prompt has another one.")
+    screen.write("Example", '{"query": ')
+    assert (
+        "The last valid value is in use." in screen and parameters(document)["examples"][0]["query"] == "tea"
+    )
+    screen.write("Example", "")
+    assert "examples" not in parameters(document)
+    screen.find(TREE).setFocus()
+    screen.choose(TREE, "calculate")
+    screen.choose(TREE, "search")
+    screen.until(lambda: screen.read("Example") == '{"query": "AI news"}')
+    document.undo_stack.undo()
+    assert "examples" in parameters(document)
+
+
+def test_a_custom_tool_has_no_field_for_an_example(open_dock, screen_of, document):
+    document.replace_registry(bundled_registry("custom"))
+    dock = open_dock(document)
+    screen_of(dock).choose(TREE, "calc")
+    assert not dock.form.tool_page.example_field.isVisible()
+
+
 def test_renaming_while_typing_leaves_the_selection_the_cursor_and_the_place(screen, document, qtbot):
     """Also beside an error of the argument; a required one stays required."""
     screen.choose(TREE, "query *")

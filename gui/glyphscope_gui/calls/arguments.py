@@ -37,6 +37,10 @@ class ArgumentProblems:
     def ok(self) -> bool:
         return not self.by_name and not self.whole
 
+    @property
+    def words(self) -> str:
+        return " ".join((*self.by_name.values(), *filter(None, (self.whole,))))
+
 
 def check_arguments(tool: Tool, arguments: dict[str, Any], *, closed: bool = True) -> ArgumentProblems:
     """The verdict on arguments that the user may have written. In any thread; never raises, for any arguments."""

@@ -49,7 +49,7 @@ from glyphscope_gui.evaluate.setup import (
     seconds_a_sample,
     suite_choices,
 )
-from glyphscope_gui.evaluate.setup_lists import Tickable
+from glyphscope_gui.evaluate.setup_lists import model_row, suite_row
 from glyphscope_gui.evaluate.suite_editor import SuiteEditing
 from glyphscope_gui.evaluate.words import arm_labels, sample_words
 from glyphscope_gui.model_picker.dialog import EndpointDialog
@@ -241,7 +241,7 @@ class EvaluatePresenter(Page):
         was_ticked = not self._model or self._model in rows.ticked
         rows.take(self._model)
         self._model = model
-        rows.put(_model_row(model, tr("the open model")), ticked=was_ticked, first=True)
+        rows.put(model_row(model, tr("the open model")), ticked=was_ticked, first=True)
         self._setup_changed()
 
     def _suites_found(self, choices: Sequence[SuiteChoice]) -> None:
@@ -249,7 +249,7 @@ class EvaluatePresenter(Page):
         rows = self.view.suites_model
         first = not rows.values
         for choice in choices:
-            rows.put(_suite_row(choice), ticked=first and choice.source == STARTER)
+            rows.put(suite_row(choice), ticked=first and choice.source == STARTER)
             if choice.outside and choice.source not in self._asked:
                 self._asked.add(choice.source)
                 words = tr("{suite} names files outside of its folder.", suite=choice.title)
@@ -269,7 +269,7 @@ class EvaluatePresenter(Page):
         ask_about_files(self.context.window, choice.title, choice.outside, allow)
 
     def _suite_read(self, choice: SuiteChoice) -> None:
-        self.view.suites_model.put(_suite_row(choice), ticked=True)
+        self.view.suites_model.put(suite_row(choice), ticked=True)
         if choice.problem or choice.notes:
             lines = choice.problem.split("\n") if choice.problem else list(choice.notes)
             if len(lines) > MAX_LINES:
@@ -301,12 +301,12 @@ class EvaluatePresenter(Page):
         open_once(dialog)
 
     def _add_endpoint(self, address: str) -> None:
-        self.view.models_model.put(_model_row(address, tr("an endpoint")), ticked=True)
+        self.view.models_model.put(model_row(address, tr("an endpoint")), ticked=True)
         self._setup_changed()
 
     def _add_models(self, paths: list[Path]) -> None:
         for path in paths:
-            self.view.models_model.put(_model_row(str(path), str(path.parent)), ticked=True)
+            self.view.models_model.put(model_row(str(path), str(path.parent)), ticked=True)
         self._setup_changed()
 
     def _ask(self, question: SettingsQuestion) -> None:
@@ -597,14 +597,3 @@ class EvaluatePresenter(Page):
         self.context.navigator.show(PageId.EVALUATE)
         self.view.show_view(RESULT)
         self.view.result.runs.setFocus()
-
-
-def _model_row(model: str, note: str) -> Tickable:
-    name = model_name(model)
-    return Tickable(model, " ".join(part for part in name if part), note, model)
-
-
-def _suite_row(choice: SuiteChoice) -> Tickable:
-    note = tr("%n scenario(s)", "", choice.scenarios)
-    tip = "\n".join((choice.about, *choice.notes))
-    return Tickable(choice.source, choice.title, note, tip, choice.problem)

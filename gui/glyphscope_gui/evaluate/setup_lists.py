@@ -13,6 +13,7 @@ from glyphscope.base.shorten import and_more
 from glyphscope.base.visible import visible
 from glyphscope.evals.matrix.plan import Plan
 from glyphscope.evals.suites.suite import Scenario, expected_words
+from glyphscope_gui.evaluate.setup import SuiteChoice
 from glyphscope_gui.shared.cells import NoteDelegate
 from glyphscope_gui.shared.fields import field_label
 from glyphscope_gui.shared.file_drops import TakesFiles
@@ -273,3 +274,16 @@ class JudgeChoice(QWidget):
             for model in models:
                 self.box.addItem(model_name(model).name, model)
             self.box.setCurrentText(text)
+
+
+def model_row(model: str, note: str) -> Tickable:
+    """A model to tick."""
+    name = model_name(model)
+    return Tickable(model, " ".join(part for part in name if part), note, model)
+
+
+def suite_row(choice: SuiteChoice) -> Tickable:
+    """A suite to tick."""
+    note = tr("%n scenario(s)", "", choice.scenarios)
+    tip = "\n".join((choice.about, *choice.notes))
+    return Tickable(choice.source, choice.title, note, tip, choice.problem)

@@ -166,6 +166,19 @@ class RegistryDocument(QObject):
             tool, text, tr("edit {name}", name=name), f"form {name} {key}" if key else "", keep_text=False
         )
 
+    def example(self, name: str) -> dict[str, Any] | None:
+        """The tool's own example of its arguments; None if the prompt has a generated one."""
+        own = self.shown_parameters(name).get("examples")
+        return own[0] if isinstance(own, list) and own and isinstance(own[0], dict) else None
+
+    def set_example(self, name: str, arguments: dict[str, Any] | None) -> None:
+        """Set the tool's own example in its schema; None removes all, so that one is generated."""
+        parameters = dict(self.shown_parameters(name))
+        others = parameters.pop("examples", [])[1:]
+        if arguments is not None:
+            parameters["examples"] = [arguments, *others]
+        self.set_parameters(name, parameters, "example")
+
     def set_description(self, name: str, description: str) -> None:
         tool = self.registry.get(name)
         if tool is not None and tool.description != description:

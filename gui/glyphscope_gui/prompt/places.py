@@ -5,14 +5,16 @@ from __future__ import annotations
 import copy
 import json
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from glyphscope.events import BEGUN
 from glyphscope.prompting.costs import ITSELF, Cost, tool_place
-from glyphscope.prompting.messages import SYSTEM_PROMPT
+from glyphscope.prompting.messages import SYSTEM_PROMPT, example_calls
 from glyphscope.prompting.template import LINE
+from glyphscope.registry import ToolRegistry
 from glyphscope_gui.project.prompt_document import PromptDocument
 from glyphscope_gui.project.registry_document import RegistryDocument
+from glyphscope_gui.shared.json_places import TextProblem, parse_object
 from glyphscope_gui.shared.language import tr
 
 Source: TypeAlias = Literal["description", "argument", "example", "line", "system", "user", ""]
@@ -92,16 +94,13 @@ def _of_tool(cost: Cost, place: tuple[str, str | None, bool], registry: Registry
     if tool is None:
         return PartPlace(cost.title, _REMOVED)
     if cost.kind == "examples":
-        example = next(iter(registry.shown_parameters(name).get("examples", ())), None)
+        calls = dict(example_calls(ToolRegistry((tool,))))
+        example = registry.example(name) or calls.get(name)
         title = tr("Example of {name}", name=name)
-        if not isinstance(example, dict):
-            return PartPlace(
-                title,
-                tr("Generated from the tool’s schema: add “examples” to the schema to change it."),
-                tool=name,
-            )
-        text = json.dumps(example, ensure_ascii=False)
-        return PartPlace(title, tr("The arguments as JSON."), "example", text, name)
+        if tool.format is not None or example is None:
+            return PartPlace(title, tr("Generated from the tool’s grammar."), tool=name)
+        words = tr("The arguments as JSON; without any, they are generated from the tool’s schema.")
+        return PartPlace(title, words, "example", json.dumps(example, ensure_ascii=False), name)
     if argument is None:
         if describes:
             return PartPlace(
@@ -147,13 +146,10 @@ def _describe(place: PartPlace, text: str, registry: RegistryDocument) -> str:
 
 
 def _exemplify(place: PartPlace, text: str, registry: RegistryDocument) -> str:
-    try:
-        example: Any = json.loads(text)
-    except (ValueError, RecursionError):
-        return tr("Not valid JSON yet: the example is unchanged.")
-    if not isinstance(example, dict):
-        return tr("The arguments of an example are a JSON object: the example is unchanged.")
-    parameters = copy.deepcopy(registry.shown_parameters(place.tool))
-    parameters["examples"] = [example, *parameters.get("examples", [None])[1:]]
-    registry.set_parameters(place.tool, parameters, "example")
+    example = parse_object(text) if text.strip() else None
+    if isinstance(example, TextProblem):
+        return tr(
+            "Not the arguments as JSON yet, so the example is unchanged: {reason}", reason=example.message
+        )
+    registry.set_example(place.tool, example)
     return ""

@@ -10,9 +10,11 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QScrollArea, QWidget
 
 from glyphscope.base.pointer import readable, to_pointer
+from glyphscope.grammar import example_arguments
 from glyphscope.grammar.builder.contradictions import Contradiction, contradictions
 from glyphscope.registry import Tool
 from glyphscope.registry.keywords import CUSTOM
+from glyphscope_gui.calls.arguments import check_arguments
 from glyphscope_gui.project import RegistryDocument
 from glyphscope_gui.project import argument_schema as schema
 from glyphscope_gui.shared.background import Background
@@ -27,6 +29,7 @@ from glyphscope_gui.tools.keyword_fields import (
     FormGrid,
     LineField,
     NumberField,
+    ObjectField,
     TextField,
     ValuesField,
 )
@@ -43,7 +46,7 @@ TOO_LONG = tr(
 
 
 class _ToolPage(QWidget):
-    """Name and description of a tool."""
+    """Name and description of a tool, and its example in the prompt."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -51,10 +54,13 @@ class _ToolPage(QWidget):
         vbox(grid, parent=self)
         self.name_field = named(LineField(), role="mono")
         self.description_field = TextField()
+        self.example_field = named(ObjectField(), role="mono")
         grid.add_row(tr("Name"), self.name_field, tr("The name of the tool, as the model writes it."))
         grid.add_row(
             tr("Description"), self.description_field, tr("The description of the tool that the model sees.")
         )
+        hint = tr("The arguments of its example call in the prompt, as JSON. An empty field generates one.")
+        self.example_row = grid.add_row(tr("Example"), self.example_field, hint, wide=True)
 
 
 class ToolForm(QScrollArea):
@@ -74,6 +80,10 @@ class ToolForm(QScrollArea):
         self._tool: Tool | None = None
         """The tool whose contradictions are known or being computed."""
         self._contradictions: tuple[Contradiction, ...] = ()
+        self._example: dict[str, Any] | None = None
+        """The arguments of the example that the prompt has, own or generated; None until they are known."""
+        self._unused = ""
+        """Why the tool's own example is not used."""
         self.background = Background(self)
         self.title = ElidedLabel(role="title")
         self.tool_page = _ToolPage()
@@ -87,6 +97,8 @@ class ToolForm(QScrollArea):
         self.viewport().setAutoFillBackground(False)
         self.tool_page.name_field.edited.connect(self._rename)
         self.tool_page.description_field.edited.connect(self._describe)
+        self.tool_page.example_field.edited.connect(self._set_example)
+        self.tool_page.example_field.valueRejected.connect(self._refuse_example)
         self.argument_form.renaming.connect(self._follow)
         self.argument_form.problemChanged.connect(self._set_refusal)
         for signal in (document.changed, document.textChanged, document.problemsChanged):
@@ -127,25 +139,41 @@ class ToolForm(QScrollArea):
             self.title.setText(tool.name)
             self.tool_page.name_field.show_value(tool.name)
             self.tool_page.description_field.show_value(tool.description)
+            self.tool_page.example_row.set_visible(tool.format is None)
         else:
             self.title.setText(f"{tool.name} · {item.argument}")
             self.argument_form.show_item(item)
-        self._look_for_contradictions(tool)
+        self._look_into(tool)
         self._show_enforcement(item)
         self._show_problem(item)
 
-    def _look_for_contradictions(self, tool: Tool) -> None:
-        """Find contradictions in the background: building the rules of a large schema takes longer than a frame."""
+    def _look_into(self, tool: Tool) -> None:
+        """Find contradictions and the example in the background: both take longer than a frame for a large schema."""
         if self._tool is not None and (self._tool is tool or self._tool.parameters == tool.parameters):
-            return
+            return self._show_example(tool)
 
-        def found(contradictions: tuple[Contradiction, ...]) -> None:
-            self._contradictions = contradictions
+        own = self._document.example(tool.name)
+
+        def look() -> tuple[tuple[Contradiction, ...], dict[str, Any] | None, str]:
+            problem = "" if own is None else check_arguments(tool, own).words
+            return contradictions(tool), example_arguments(tool.parameters), problem
+
+        def found(result: tuple[tuple[Contradiction, ...], dict[str, Any] | None, str]) -> None:
+            self._contradictions, self._example, self._unused = result
             if self._item is not None:
                 self._show_enforcement(self._item)
+                self._show_example(tool)
+                self._show_problem(self._item)
 
-        self._tool, self._contradictions = tool, ()
-        self.background.start("contradictions", lambda: contradictions(tool), found)
+        self._tool, self._contradictions, self._example, self._unused = tool, (), None, ""
+        self.background.start("schema", look, found)
+        return self._show_example(tool)
+
+    def _show_example(self, tool: Tool) -> None:
+        field = self.tool_page.example_field
+        field.show_value(self._document.example(tool.name) or self._example)
+        if self._document.is_long(tool.name):
+            field.setReadOnly(True)
 
     def _show_enforcement(self, item: Item) -> None:
         """Show the enforcement of the argument's constraints, and the parts of the schema that can never match."""
@@ -172,6 +200,8 @@ class ToolForm(QScrollArea):
             place = first.pointer.removeprefix("/properties/").replace("/", " · ")
             place = place or tr("Schema, line {line}", line=first.line)
             text = f"{place}: {first.message}\n{NOT_APPLIED}"
+        if not text and item.argument is None and self._unused:
+            text = tr("Example: {problem}. The prompt has another one.", problem=self._unused.rstrip("."))
         if not text and item.argument is not None and self._document.is_long(item.tool):
             text = TOO_LONG
         show_words(self.problem, text)
@@ -196,6 +226,14 @@ class ToolForm(QScrollArea):
     def _describe(self, text: str | None) -> None:
         if self._item is not None:
             self._document.set_description(self._item.tool, text or "")
+
+    def _set_example(self, arguments: dict[str, Any] | None) -> None:
+        if self._item is not None:
+            self._set_refusal("")
+            self._document.set_example(self._item.tool, arguments)
+
+    def _refuse_example(self, reason: str) -> None:
+        self._set_refusal(tr("Example: {reason} The last valid value is in use.", reason=reason))
 
     def _follow(self, item: Item) -> None:
         self._item = item

@@ -19,6 +19,7 @@ from PySide6.QtWidgets import QComboBox, QLabel, QWidget
 from glyphscope.base.json_values import json_or_text
 from glyphscope.base.visible import visible
 from glyphscope_gui.shared.code_edit import is_undo_key
+from glyphscope_gui.shared.json_places import TextProblem, parse_object
 from glyphscope_gui.shared.labels import PlainLabel, named, set_role
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import grid_layout
@@ -181,6 +182,39 @@ class TextField(_UndoPassedUp, GrowingEdit):
     def _edited(self) -> None:
         if not (self._showing or self.isReadOnly()):
             self.edited.emit(self.toPlainText() or None)
+
+
+class ObjectField(TextField):
+    """A JSON object on up to four lines; empty is None."""
+
+    valueRejected = Signal(object)
+
+    def show_value(self, value: Any) -> None:
+        """Show `value`, unless the text has that value, or is being written."""
+        try:
+            if self.read(self.toPlainText()) in ((value, None) if self.hasFocus() else (value,)):
+                return
+        except ValueError:
+            if self.hasFocus():
+                return
+        super().show_value(None if value is None else json.dumps(value, ensure_ascii=False))
+
+    def read(self, text: str) -> dict[str, Any] | None:
+        """Raises ValueError with the reason in words."""
+        if not text.strip():
+            return None
+        document = parse_object(text)
+        if isinstance(document, TextProblem):
+            raise ValueError(document.message)
+        return document
+
+    def _edited(self) -> None:
+        if self._showing or self.isReadOnly():
+            return
+        try:
+            self.edited.emit(self.read(self.toPlainText()))
+        except ValueError as error:
+            self.valueRejected.emit(str(error))
 
 
 class ChoiceField(ChoiceSetting):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from contextlib import suppress
 from fractions import Fraction
 from functools import lru_cache
@@ -56,21 +56,58 @@ _BY_FORMAT = {
     "json-pointer": "/a",
     "relative-json-pointer": "1/a",
 }
-_BY_NAME = {
-    "url": "https://example.com",
-    "uri": "https://example.com",
-    "email": "ann@example.com",
-    "path": "/tmp/notes.txt",
-    "file": "/tmp/notes.txt",
-    "date": "2025-01-31",
-    "city": "Paris",
-    "location": "Paris",
-    "country": "France",
-    "language": "English",
-    "query": "AI news",
-    "name": "Ann",
-}
-"""Typical values of arguments, by the ending of their names."""
+_TEXTS = {
+    "url uri link href endpoint website": "https://example.com|https://example.com/news",
+    "email mail recipient sender to cc bcc": "ann@example.com|bob@example.com",
+    "path file filename filepath": "/tmp/notes.txt|/tmp/report.txt",
+    "directory dir folder cwd": "/tmp|/home/ann",
+    "host hostname domain server": "example.com|example.org",
+    "date day due deadline birthday": "2025-01-31|2025-02-03",
+    "time start end": "09:30|17:00",
+    "timestamp datetime": "2025-01-31T12:00:00Z|2025-02-03T09:30:00Z",
+    "timezone zone tz": "Europe/Paris|Asia/Tokyo",
+    "city location place town origin destination region area": "Paris|Oslo",
+    "address street": "12 Main Street|4 Park Lane",
+    "country nation": "France|Japan",
+    "language lang locale": "English|French",
+    "query search keyword term topic q": "AI news|solar power",
+    "name user username author assignee owner customer person contact": "Ann|Bob",
+    "title subject headline summary": "Weekly report|Lunch on Friday|Lunch",
+    "text message body content comment note description prompt question answer reason caption":
+        "See you on Friday.|The report is ready.|Hello",
+    "label tag category group": "travel|garden",
+    "priority severity level": "high|low",
+    "status state": "open|closed",
+    "unit": "km|kg",
+    "currency": "EUR|USD",
+    "color colour": "blue|green",
+    "id identifier key code number reference sku": "A-1042|B-2071|A7",
+    "version release": "1.2.0|2.0.1",
+    "expression formula equation": "3 * (4 + 5)|100 / 8",
+    "command cmd": "date|whoami",
+    "sql": "SELECT name FROM users",
+    "phone telephone mobile": "+33 1 23 45 67 89",
+    "company organization organisation team vendor": "Acme|Globex",
+    "item product": "notebook|desk",
+    "word verb": "write|read",
+}  # fmt: skip
+_BY_NAME = {name: tuple(values.split("|")) for names, values in _TEXTS.items() for name in names.split()}
+"""Typical texts of arguments, by the last word of their names."""
+_USUAL_TEXTS = ("green tea", "blue sky", "tea", "a")
+"""Texts of other arguments, of which the first one that fits is used."""
+_LONG = "The report is ready, and the next meeting is on Friday morning. "
+_NUMBERS = {
+    "id": 1042, "year": 2025, "month": 5, "hour": 9, "minute": 30, "age": 41, "amount": 25, "price": 25,
+    "limit": 10, "results": 10, "port": 8080, "latitude": 48.86, "longitude": 2.35, "timeout": 30,
+}  # fmt: skip
+"""Typical numbers of arguments, by the last word of their names."""
+_WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_SAID = re.compile(
+    r"(?:\be\.g\.|\bfor example|\bfor instance|\bsuch as|\bexamples?:)[,:]?\s*"
+    r"(?:[\"“`']([^\"“”`'\n]{1,80})[\"”`']|([A-Z0-9][^()\n;.]{0,60}?)(?=[();.]|\s*$))",
+)
+"""A value that a description names: in quotes, or what begins with a capital or a digit, up to the sentence's end."""
+_MAX_SAID = 2_000  # characters of a description that are searched
 
 
 def example_arguments(schema: dict[str, Any], given: Iterable[dict[str, Any]] = ()) -> dict[str, Any] | None:
@@ -146,11 +183,13 @@ class _Maker:
         self._root = root
         self._optional = optional
         self._left = _MAX_VALUES
+        self._used: set[str] = set()
+        """Texts of this example: two arguments of one kind differ."""
 
     def value(self, schema: Any, name: str, depth: int) -> Any:
         self._left -= 1
         if not isinstance(schema, dict) or depth > _MAX_DEPTH or self._left < 0:
-            return "value"
+            return _text({}, name, self._used)
         schema = facts.merged(self._root, schema)
         if depth:
             for keyword in ("examples", "enum"):
@@ -174,8 +213,12 @@ class _Maker:
         if kind == "array":
             return self._array(schema, name, depth)
         if kind in ("integer", "number"):
-            return _number(schema, kind)
-        return {"boolean": True, "null": None}[kind] if kind in ("boolean", "null") else _text(schema, name)
+            return _number(schema, kind, name)
+        if kind in ("boolean", "null"):
+            return {"boolean": True, "null": None}[kind]
+        text = _text(schema, name, self._used)
+        self._used.add(text)
+        return text
 
     def _object(self, schema: dict[str, Any], depth: int) -> dict[str, Any]:
         properties = schema.get("properties", {})
@@ -213,7 +256,10 @@ class _Maker:
         filler = schema.get("items", schema.get("contains", True))
         values = [self.value(filler, name, depth + 1) for _ in range(min(int(least), 100) - len(first))]
         if schema.get("uniqueItems"):
-            values = [_distinct(value, index, filler) for index, value in enumerate(values)]
+            values = [
+                _distinct(value, index, filler) if value in values[:index] else value
+                for index, value in enumerate(values)
+            ]
         return first + values
 
 
@@ -246,37 +292,57 @@ def _kind(schema: dict[str, Any]) -> str:
     return next((kind for kind in order if kind in types), "string")
 
 
-def _number(schema: dict[str, Any], kind: str) -> int | float:
-    """A short number that bounds and `multipleOf` allow, preferably a small integer."""
+def _number(schema: dict[str, Any], kind: str, name: str) -> int | float:
+    """A short number that bounds and `multipleOf` allow, preferably one usual for the name, or a small integer."""
     span = facts.range_of([facts.Whole(schema)])
     step = span.step or Fraction(1)
     lows, highs = ([end] if end is not None else [] for end in (span.low, span.high))
     middles = [(low + high) / 2 for low in lows for high in highs]
     ends = [*lows, *(low + 1 for low in lows), *highs, *(high - 1 for high in highs), *middles]
     steps = (step * (end // step + more) for more in (0, 1, 2) for end in ends)
-    for number in (Fraction(1), Fraction(0), step, *steps, *ends):
+    usual = (Fraction(str(_NUMBERS[last])) for last in _names(name) if last in _NUMBERS)
+    for number in (*usual, Fraction(1), Fraction(0), step, *steps, *ends):
         short = number.numerator if number.denominator == 1 else float(number)
         if span.contains(facts.exact(short)) and (kind == "number" or number.denominator == 1):
             return short
     return 1
 
 
-def _text(schema: dict[str, Any], name: str) -> str:
+def _text(schema: dict[str, Any], name: str, used: Set[str]) -> str:
+    """A text as a person would write it, other than those that are `used` if possible; never the argument's name."""
     length = facts.count_of([facts.Whole(schema)], "length")
     least = min(length.least, _MAX_FILLED)
     most = _MAX_FILLED if length.most is None else length.most
-    last = name.lower().replace("-", "_").rsplit("_", 1)[-1]
-    usual = (
-        _BY_FORMAT.get(schema.get("format", "")) or _BY_NAME.get(last) or (last if last.isalpha() else "text")
-    )
-    for _, pattern in facts.patterns_of(schema):
-        if least <= len(usual) <= most and found(pattern, usual):
-            return usual
-        return matching_text(pattern, least) or usual
-    if len(usual) < least:
-        usual += " " + "text " * (least // 5 + 1)
-        return usual[: max(least, 1)].rstrip().ljust(least, "x")
-    return usual[:most]
+    patterns = [pattern for _, pattern in facts.patterns_of(schema)]
+    texts = [text for text in _usual_texts(schema, name) if text.casefold() != name.casefold()]
+    fitting = [text for text in texts if least <= len(text) <= most]
+    fitting = [text for text in fitting if all(found(pattern, text) for pattern in patterns)]
+    if fitting:
+        return next((text for text in fitting if text not in used), fitting[0])
+    if patterns:
+        return matching_text(patterns[0], least) or texts[0]
+    return (_LONG * (least // len(_LONG) + 1))[: max(least, 1)].rstrip().ljust(least, ".")[:most]
+
+
+def _usual_texts(schema: dict[str, Any], name: str) -> Iterator[str]:
+    """The values in the description, those that are usual for the format and the name, then any text."""
+    description = schema.get("description", "")
+    if isinstance(description, str):
+        for quoted, plain in _SAID.findall(description[:_MAX_SAID]):
+            yield (quoted or plain).strip()
+    if (text := _BY_FORMAT.get(schema.get("format", ""))) is not None:
+        yield text
+    for last in _names(name):
+        yield from _BY_NAME.get(last, ())
+    yield from _USUAL_TEXTS
+
+
+def _names(name: str) -> Iterator[str]:
+    """The last word of a name, as it is and in the singular."""
+    last = next(reversed(_WORDS.findall(name)), "").lower()
+    yield last
+    if last.endswith("s"):
+        yield "category" if last == "categories" else last[:-1]
 
 
 def _written(schema: dict[str, Any], usual: Any) -> Any:
@@ -291,19 +357,18 @@ def _written(schema: dict[str, Any], usual: Any) -> Any:
     try:
         of_text = text_grammar(schema)
         grammar = written_grammar(schema) if of_text is None else of_text
-        if (
-            grammar is None
-            or match_text(
-                grammar,
-                usual if of_text is not None and isinstance(usual, str) else write_value(usual, "json"),
-            ).accepted
-        ):
+        plain = of_text is not None
+        if grammar is None:
             return usual
+        for each in (usual, *(_USUAL_TEXTS if isinstance(usual, str) else ())):
+            text = each if plain and isinstance(each, str) else write_value(each, "json")
+            if match_text(grammar, text).accepted:
+                return each
         texts = sorted((*covering_texts(grammar, limit=1), *sample_texts(grammar, _SAMPLES)), key=len)
     except GrammarError:  # it is reported where the grammar is built
         return usual
     for text in texts:
-        if of_text is not None:
+        if plain:
             found.append(text)
             continue
         for notation in ("json", "glyph"):
