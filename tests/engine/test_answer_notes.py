@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from glyphscope.events import RunRequest
@@ -64,6 +66,14 @@ def test_a_value_of_the_example_that_is_not_in_the_request_is_noted():
 )
 def test_a_value_of_the_request_is_not_a_copy(prompt, answer):
     assert answer_notes(state_of(prompt, answer)[1]) == ()
+
+
+def test_a_value_of_an_input_example_is_a_copy_too():
+    tool = replace(TOOLS.tools[0], input_examples=({"id": 17},))
+    registry = TOOLS.with_tool(tool).to_document()
+    request = RunRequest(prompt="Close ticket 4711", registry=registry, constraint="off")
+    state = run_state(list(run(request, ScriptedModel('{action="ticket_update" id=17 status="open"}'))))
+    assert [each.words() for each in copied_values(state, state.present)] == ["the example’s value"]
 
 
 def test_a_prompt_without_the_example_has_nothing_to_copy_it_from():

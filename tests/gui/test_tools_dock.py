@@ -186,11 +186,15 @@ def test_the_example_of_a_tool_is_edited_in_the_form_and_generated_if_it_is_empt
     assert "examples" in parameters(document)
 
 
-def test_a_custom_tool_has_no_field_for_an_example(open_dock, screen_of, document):
+def test_the_example_of_a_tool_without_one_is_one_of_its_input_examples(screen, document):
     document.replace_registry(bundled_registry("custom"))
-    dock = open_dock(document)
-    screen_of(dock).choose(TREE, "calc")
-    assert not dock.form.tool_page.example_field.isVisible()
+    screen.choose(TREE, "calc")
+    screen.until(lambda: screen.read("Example").startswith('{"input": '))
+    screen.write("Example", '{"input": "1 + 2"}')
+    tool = document.registry.get("calc")
+    assert tool.input_examples == ({"input": "1 + 2"},) and tool.format is not None
+    screen.write("Example", "")
+    assert document.registry.get("calc").input_examples == ()
 
 
 def test_renaming_while_typing_leaves_the_selection_the_cursor_and_the_place(screen, document, qtbot):

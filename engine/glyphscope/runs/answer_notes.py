@@ -122,7 +122,7 @@ def says(words: str, value: Any) -> bool:
 
 def _example(tool: Tool, request: RunRequest, stage: StageState) -> dict[str, Any]:
     """The arguments of the tool's example in the stage's prompt; empty if it has none."""
-    arguments = example_arguments(tool.parameters)
+    arguments = example_arguments(tool.parameters, tool.input_examples)
     if arguments is None or stage.prompt is None:
         return {}
     try:

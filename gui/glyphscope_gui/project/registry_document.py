@@ -168,16 +168,27 @@ class RegistryDocument(QObject):
 
     def example(self, name: str) -> dict[str, Any] | None:
         """The tool's own example of its arguments; None if the prompt has a generated one."""
-        own = self.shown_parameters(name).get("examples")
-        return own[0] if isinstance(own, list) and own and isinstance(own[0], dict) else None
+        tool = self.registry.get(name)
+        given: Any = tool.input_examples if tool is not None else ()
+        own = given or self.shown_parameters(name).get("examples")
+        return own[0] if isinstance(own, list | tuple) and own and isinstance(own[0], dict) else None
 
     def set_example(self, name: str, arguments: dict[str, Any] | None) -> None:
-        """Set the tool's own example in its schema; None removes all, so that one is generated."""
-        parameters = dict(self.shown_parameters(name))
-        others = parameters.pop("examples", [])[1:]
-        if arguments is not None:
-            parameters["examples"] = [arguments, *others]
-        self.set_parameters(name, parameters, "example")
+        """Set the tool's own example, in its schema if that has some; None removes all, so that one is generated."""
+        tool, parameters = self.registry.get(name), dict(self.shown_parameters(name))
+        others = parameters.pop("examples", [])
+        if arguments is not None and others and tool is not None and not tool.input_examples:
+            self.set_parameters(name, {**parameters, "examples": [arguments, *others[1:]]}, "example")
+            return
+        if arguments is None and others:
+            self.set_parameters(name, parameters, "example")
+            tool = self.registry.get(name)
+        if tool is not None:
+            given = () if arguments is None else (arguments, *tool.input_examples[1:])
+            if given != tool.input_examples:
+                registry = self.registry.with_tool(replace(tool, input_examples=given))
+                words = tr("edit {name}", name=name)
+                self._push(words, replace(self.state, registry=registry), f"form {name} example")
 
     def set_description(self, name: str, description: str) -> None:
         tool = self.registry.get(name)

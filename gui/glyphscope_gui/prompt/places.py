@@ -97,8 +97,8 @@ def _of_tool(cost: Cost, place: tuple[str, str | None, bool], registry: Registry
         calls = dict(example_calls(ToolRegistry((tool,))))
         example = registry.example(name) or calls.get(name)
         title = tr("Example of {name}", name=name)
-        if tool.format is not None or example is None:
-            return PartPlace(title, tr("Generated from the tool’s grammar."), tool=name)
+        if example is None:
+            return PartPlace(title, tr("No valid example was found."), tool=name)
         words = tr("The arguments as JSON; without any, they are generated from the tool’s schema.")
         return PartPlace(title, words, "example", json.dumps(example, ensure_ascii=False), name)
     if argument is None:

@@ -60,7 +60,7 @@ class _ToolPage(QWidget):
             tr("Description"), self.description_field, tr("The description of the tool that the model sees.")
         )
         hint = tr("The arguments of its example call in the prompt, as JSON. An empty field generates one.")
-        self.example_row = grid.add_row(tr("Example"), self.example_field, hint, wide=True)
+        grid.add_row(tr("Example"), self.example_field, hint, wide=True)
 
 
 class ToolForm(QScrollArea):
@@ -139,7 +139,6 @@ class ToolForm(QScrollArea):
             self.title.setText(tool.name)
             self.tool_page.name_field.show_value(tool.name)
             self.tool_page.description_field.show_value(tool.description)
-            self.tool_page.example_row.set_visible(tool.format is None)
         else:
             self.title.setText(f"{tool.name} · {item.argument}")
             self.argument_form.show_item(item)
@@ -149,14 +148,16 @@ class ToolForm(QScrollArea):
 
     def _look_into(self, tool: Tool) -> None:
         """Find contradictions and the example in the background: both take longer than a frame for a large schema."""
-        if self._tool is not None and (self._tool is tool or self._tool.parameters == tool.parameters):
+        if self._tool is not None and (
+            (self._tool.parameters, self._tool.input_examples) == (tool.parameters, tool.input_examples)
+        ):
             return self._show_example(tool)
 
         own = self._document.example(tool.name)
 
         def look() -> tuple[tuple[Contradiction, ...], dict[str, Any] | None, str]:
             problem = "" if own is None else check_arguments(tool, own).words
-            return contradictions(tool), example_arguments(tool.parameters), problem
+            return contradictions(tool), example_arguments(tool.parameters, tool.input_examples), problem
 
         def found(result: tuple[tuple[Contradiction, ...], dict[str, Any] | None, str]) -> None:
             self._contradictions, self._example, self._unused = result
