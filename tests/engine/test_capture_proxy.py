@@ -268,6 +268,8 @@ def test_the_port_the_folder_and_the_server_are_checked_at_the_start(tmp_path):
     with capturing(tmp_path / "a") as (agent, _):
         with pytest.raises(GlyphscopeError, match="cannot be used"):
             made(port=agent.port)
+        with pytest.raises(GlyphscopeError, match="no such file"):
+            made(model=str(tmp_path / "missing.gguf"), port=0)
         with pytest.raises(GlyphscopeError, match="Another capture writes"):
             made(folder=tmp_path / "a", port=0)
 

@@ -123,6 +123,14 @@ def record_exchange(path: str, model: str, history: str) -> Recorded:
     return _recorded(exchange, captured, events, record, change)
 
 
+def open_like(name: str) -> str:
+    """Open the model that writes and counts prompts, so that a wrong one is known at once. Returns its name.
+
+    Raises ModelError.
+    """
+    return _opened(name).info.name
+
+
 def left_over(folder: Path) -> list[Path]:
     """The exchanges without a record, which a killed capture left there."""
     return sorted(folder.glob(f"*{SUFFIX}"))

@@ -9,7 +9,7 @@ import queue
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ import uvicorn
 from glyphscope.base.errors import GlyphscopeError, ModelError, StorageError
 from glyphscope.base.inputs import storage_error
 from glyphscope.capture.proxy import STALL_SECONDS, CaptureProxy
-from glyphscope.capture.recording import Recorded, left_over, record_exchange
+from glyphscope.capture.recording import Recorded, left_over, open_like, record_exchange
 from glyphscope.models.remote.address import Address
 from glyphscope.processes.calls import CallFailed, Child, ProcessDied
 
@@ -48,15 +48,21 @@ class CaptureServer:
         note: Callable[[str], None],
         stall: float = STALL_SECONDS,
     ) -> None:
-        """Opens the port. Raises ModelError if it is in use or is that of the server, StorageError for the folder."""
-        self._lock = _locked(folder)
-        self._socket = _bound(port)
-        self.port: int = self._socket.getsockname()[1]
-        if to.loopback and to.origin.rpartition(":")[2] == str(self.port):
-            self._socket.close()
-            raise ModelError(
-                "The capture cannot forward to itself.", where=str(to), hint="Give the server's address."
-            )
+        """Opens the model and the port. Raises ModelError for the model, and for a port that is in use or the server's;
+        StorageError for the folder.
+        """
+        self._child = Child("the recorder", "glyphscope.capture.recording", memory=_MEMORY)
+        with ExitStack() as opened:
+            opened.callback(self._child.close)
+            if model:
+                self._child.call(_RECORD_SECONDS, open_like, model)
+            opened.callback(os.close, _locked(folder))
+            self._socket = opened.enter_context(_bound(port))
+            self.port: int = self._socket.getsockname()[1]
+            if to.loopback and to.origin.rpartition(":")[2] == str(self.port):
+                hint = "Give the server's address."
+                raise ModelError("The capture cannot forward to itself.", where=str(to), hint=hint)
+            self._opened = opened.pop_all()
         self._history = str(history or "")
         self._model, self._recorded, self._note, self._abandoned = model, recorded, note, False
         self._files: queue.SimpleQueue[Path | None] = queue.SimpleQueue()
@@ -71,7 +77,6 @@ class CaptureServer:
                 timeout_graceful_shutdown=_GRACE, proxy_headers=False,
             )
         )  # fmt: skip
-        self._child = Child("the recorder", "glyphscope.capture.recording", memory=_MEMORY)
 
     @property
     def url(self) -> str:
@@ -91,9 +96,7 @@ class CaptureServer:
                 recorder.join()
             finally:  # a second interrupt leaves what is due to the next capture
                 self._abandoned = True
-                self._child.close()
-                self._socket.close()
-                os.close(self._lock)
+                self._opened.close()
 
     def stop(self) -> None:
         """End `run`. From any thread, and from a signal's handler."""
