@@ -377,6 +377,16 @@ def test_choices_schemas_and_custom_calls_are_written_as_the_api_has_them(api):
     assert read_body(body, api=api).request.answer == schema.request.answer
 
 
+def test_members_that_are_not_used_are_in_the_request_to_the_same_api_again_also_after_a_run(tmp_path):
+    path, record = tmp_path / "body.json", tmp_path / "run.jsonl"
+    more = {"metadata": {"user_id": "u"}, "service_tier": "auto", "stream": True}
+    path.write_text(json.dumps({**MESSAGES, **more}))
+    command("run", "--project", path, "--model", SCRIPTED, "--record", record)
+    again = json.loads(command("export", record, "--to", "messages-request").stdout)
+    assert again.items() >= more.items() and again["model"] != "m"
+    assert not more.keys() & json.loads(command("export", record, "--to", "chat-request").stdout).keys()
+
+
 @pytest.mark.parametrize("api", WRITTEN)
 def test_a_recorded_run_is_exported_as_a_request_that_opens_again(api, tmp_path):
     record = tmp_path / "run.jsonl"

@@ -476,7 +476,7 @@ def test_a_dropped_file_that_is_not_a_registry_leaves_the_tools(screen, dock, do
 
 def test_an_exported_registry_is_read_unchanged(dock, document, tmp_path):
     file = tmp_path / "tools.json"
-    dock.actions_._write(file, to_json(document.registry))
+    dock.actions_._write(file, lambda: to_json(document.registry))
     dock.actions_.background.close()
     assert load_registry(file) == document.registry
 

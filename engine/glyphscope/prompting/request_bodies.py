@@ -390,6 +390,7 @@ def read_body(body: Any, where: str = "", api: str = "") -> OpenedBody:
         found.messages(body, reading)
     except (TypeError, AttributeError) as error:
         raise PromptError(f"The messages cannot be read: {error}.", where=where, hint=_HINT) from None
+    left: dict[str, Any] = {}
     for key, value in body.items():
         if key in found.used or value is None:
             continue
@@ -400,8 +401,11 @@ def read_body(body: Any, where: str = "", api: str = "") -> OpenedBody:
             why = "its value is unknown."
         if why:
             reading.notes.add(key, why, f"/{key}")
+            left[key] = value
     if reading.allowed is not None:
         registry = _only(registry, reading)
+    if left:  # written again when a run is exported as a request to this API
+        registry = replace(registry, kept={**registry.kept, "request": {"api": name, "members": left}})
     if reading.messages and as_object(reading.messages[-1]).get("role") == "assistant":
         why = "it begins the answer at the provider; here it is a message before the next one."
         reading.notes.add("the last message", why, reading.places[-1])

@@ -10,6 +10,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from glyphscope.base.json_values import as_object
 from glyphscope.events import AUTO, Message, RunRequest, ToolCall
 from glyphscope.models.chat_messages import link_results
 from glyphscope.prompting.message_list import written_messages
@@ -36,9 +37,13 @@ class WrittenApi(NamedTuple):
 def write_body(
     api: str, request: RunRequest, messages: Sequence[Message], registry: ToolRegistry, model: str
 ) -> dict[str, Any]:
-    """The body of a request with those messages; `api` is a name in `WRITTEN`."""
-    form = WRITTEN[api]
-    body: dict[str, Any] = {"model": model, **form.messages(link_results(messages), registry)}
+    """The body of a request with those messages; `api` is a name in `WRITTEN`.
+
+    The members of an opened body of that API that are not used here are written as they were.
+    """
+    form, kept = WRITTEN[api], as_object(registry.kept.get("request"))
+    body = dict(as_object(kept.get("members"))) if kept.get("api") == api else {}
+    body |= {"model": model, **form.messages(link_results(messages), registry)}
     if request.answer.is_call and len(registry.allowed):
         body["tools"] = to_form(registry, form.form)
         body["tool_choice"] = _choice(form, request.tool_choice, registry)

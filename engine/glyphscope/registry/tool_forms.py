@@ -320,7 +320,7 @@ FORMS: dict[str, Form] = {
     "openapi": Form(
         "OpenAPI", lambda: {"openapi": "3.1.0", "info": {"title": "Tools", "version": "1"}, "paths": {}}
     ),
-    "functions": Form("functions (LangChain, OpenAI before tools)", list, *_OPENAI_NAMES),
+    "functions": Form("Functions (LangChain, OpenAI before tools)", list, *_OPENAI_NAMES),
     "json-schema": Form("JSON Schemas with titles (Pydantic, LangChain)", list),
     "pydantic-ai": Form("Pydantic AI", list),
 }

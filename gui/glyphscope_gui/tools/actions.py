@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtGui import QAction, QGuiApplication, QKeySequence
@@ -38,8 +38,13 @@ from glyphscope_gui.shared.language import tr
 from glyphscope_gui.tools.tree import Item
 
 _FILTER = tr("Tools: registry, OpenAI, Anthropic, Gemini, MCP, OpenAPI (*.json);;All files (*)")
+_UNUSED = tr("Parts of the file that are not used")
 _MAX_UNUSED = 12
 """Parts of an imported file that a dialog lists."""
+
+
+_Loaded: TypeAlias = tuple[ToolRegistry, Sequence[Unused]]
+"""Tools, and the parts of their file that are not used."""
 
 
 class ToolActions(QObject):
@@ -109,7 +114,7 @@ class ToolActions(QObject):
         def import_tools() -> None:
             self.background.start(
                 "import",
-                lambda: load_registry(path),
+                partial(_loaded, path),
                 lambda found: self._take(found, path.name),
                 self._show_error,
             )
@@ -205,18 +210,19 @@ class ToolActions(QObject):
         text = QGuiApplication.clipboard().text()
         self.background.start(
             "import",
-            lambda: load_registry(text),
+            partial(_loaded, text),
             lambda found: self._take(found, tr("the clipboard")),
             self._show_error,
         )
 
-    def _take(self, registry: ToolRegistry, source: str) -> None:
+    def _take(self, read: _Loaded, source: str) -> None:
         """Add the tools at once if the registry is empty; otherwise ask whether to add or to replace."""
+        registry, found = read
         name = tr("import {source}", source=source)
         if not len(self._document.registry):
             self._document.replace_registry(registry, name)
-            if unused(registry):
-                self._show_unused()
+            if found:
+                show_unused(self._owner, found, _UNUSED, kept=True)
             return
         ask(
             self._owner,
@@ -225,7 +231,7 @@ class ToolActions(QObject):
             if len(registry) == 1
             else tr("%n tools from {source}", "", len(registry), source=source),
             tr("Add them to your tools, or replace all your tools? You can undo either.")
-            + unused_words(unused(registry), kept=True),
+            + unused_words(found, kept=True),
             (tr("Add"), Role.AcceptRole, lambda: self._document.add_all(registry, name)),
             (tr("Replace"), Role.DestructiveRole, lambda: self._document.replace_registry(registry, name)),
             title=tr("Import tools"),
@@ -258,7 +264,7 @@ class ToolActions(QObject):
         )
 
     def _ask_where_to(self, text_of: Callable[[ToolRegistry], str]) -> None:
-        text = text_of(self._document.registry)
+        text = partial(text_of, self._document.registry)
         ask_where_to_save(
             self._owner,
             tr("Export tools"),
@@ -268,9 +274,9 @@ class ToolActions(QObject):
             suffix="json",
         )
 
-    def _write(self, path: Path, text: str) -> None:
+    def _write(self, path: Path, text: Callable[[], str]) -> None:
         self.background.start(
-            "export", lambda: atomic_write(path, text.encode()), lambda _: None, self._show_error
+            "export", lambda: atomic_write(path, text().encode()), lambda _: None, self._show_error
         )
 
     def _show_error(self, error: BaseException) -> None:
@@ -301,10 +307,14 @@ def show_unused(owner: QWidget, found: Sequence[Unused], title: str, *, kept: bo
     open_once(box)
 
 
-def _read(source: Path | str) -> ToolRegistry | None:
-    """The tools of a file, of a text or of the bundled registry of that name; None for the body of a request."""
-    if isinstance(source, str) and source in bundled_registries():
-        return bundled_registry(source)
-    if isinstance(source, Path) and api_of(parse_text(read_registry_file(source), str(source))):
-        return None
-    return load_registry(source)
+def _read(source: Path | str) -> _Loaded | None:
+    """The tools of a file or of the bundled registry of that name, as `_loaded`; None for the body of a request."""
+    if isinstance(source, str):
+        return bundled_registry(source), ()
+    return None if api_of(parse_text(read_registry_file(source), str(source))) else _loaded(source)
+
+
+def _loaded(source: Path | str) -> _Loaded:
+    """The tools of a file or a text, and the parts of it that are not used."""
+    registry = load_registry(source)
+    return registry, unused(registry)
