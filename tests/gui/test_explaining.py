@@ -81,7 +81,7 @@ def test_the_view_shows_the_field_and_keyword_and_leads_to_its_description(shown
     assert view.worst.text().startswith('Token 8: preferred 10▸"1" (raw 70.0%)')
     assert "maximum 100 (search:/properties/max_results/maximum)" in view.detail.text()
     assert view.model.index(3, TAKEN).data(Qt.ItemDataRole.AccessibleTextRole) == "masked tokens: 0.80 of 2"
-    assert "raw probability" in view.model.index(3, MASKED).data(Qt.ItemDataRole.ToolTipRole)
+    assert "expected number" in view.model.index(3, MASKED).data(Qt.ItemDataRole.ToolTipRole)
     assert view.boundaries.text().startswith("Token boundaries are unknown: a scripted model")
     # a field leads to its token, its place to the description
     view.table.setFocus()
