@@ -16,7 +16,7 @@ from glyphscope_gui.help.commands import CommandPalette, commands_of, matching
 from glyphscope_gui.help.guide import PAGES, SHORTCUTS, GuideDialog, GuideText, page_text, slug_of
 from glyphscope_gui.runs import bundled_run
 from glyphscope_gui.shared.page_ids import PageId
-from glyphscope_gui.theme import ThemeManager
+from glyphscope_gui.theme import ThemeManager, theme
 
 
 @pytest.fixture
@@ -149,10 +149,13 @@ def test_the_tour_explains_the_settings_on_the_shown_run(window, qtbot):
         window.runs.show_record(bundled_run("search-mask.jsonl"))
     window.actions_.tour.trigger()
     tour = window.help.tour
+    first = tour.next_button.mapTo(window, tour.next_button.rect().center())
     assert len(tour.title.text()) > 10 and tour.example.isHidden()
     titles = []
     for place in range(5):
         assert tour.place == place and window.rect().contains(tour.geometry())
+        again = tour.next_button.mapFrom(window, first)
+        assert tour.next_button.rect().contains(again), "a click at the same place hits it again"
         titles.append(tour.title.text())
         if place == 1:
             assert "max_results=10" in tour.example.text() and '"max_results":10' in tour.example.text()
@@ -177,6 +180,17 @@ def test_the_palette_of_the_window_shows_the_whole_name_of_every_action_of_its_m
     assert {"Run › Run", "View › Grammar", "Help › Tour"} <= set(names)
     widest = max(palette.list.fontMetrics().horizontalAdvance(name) for name in names)
     assert palette.list.columnWidth(0) > min(widest, palette.list.viewport().width() / 2)
+    assert palette.windowFlags() & Qt.WindowType.FramelessWindowHint
+    palette.reject()
+
+
+def test_the_selection_of_a_row_has_no_gaps_between_its_columns(window):
+    palette = window.help.show_palette()
+    QApplication.processEvents()
+    row = palette.list.visualItemRect(palette.list.topLevelItem(0))
+    image, between = palette.list.viewport().grab().toImage(), palette.list.columnWidth(0)
+    colours = {image.pixelColor(x, row.top() + 2).name() for x in range(between - 3, between + 3)}
+    assert colours == {theme().color("selection").name()}
     palette.reject()
 
 

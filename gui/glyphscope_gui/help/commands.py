@@ -74,6 +74,7 @@ class CommandPalette(PlainDialog):
 
     def __init__(self, commands: Sequence[Command], parent: QWidget) -> None:
         super().__init__("commandPalette", tr("Command palette"), parent)
+        self.setWindowFlag(Qt.WindowType.FramelessWindowHint)
         self._commands = commands
         self.field = named(LineEdit(self, placeholderText=tr("Type a command")), "paletteField")
         self.field.setAccessibleName(tr("Command to find"))
