@@ -204,6 +204,10 @@ def test_the_text_after_a_question_appears_with_its_answer_and_stays_for_who_has
     )
     reader = lessons.view.reader
     lessons.show_slide(4)
+    reader.active[0].reveal()
+    words = reader.active[0].result
+    assert words.text() == "Nothing was chosen." and words.property("role") == "muted", "nobody is scolded"
+    lessons.show_slide(4)
     (question,), text = reader.active, reader._order[-1]
     assert isinstance(text, LessonProse) and not text.isVisible() and reader._covered.isVisible()
     question.choose(1)
@@ -473,6 +477,10 @@ def test_after_the_last_step_comes_the_next_lesson(without_model, qtbot):
     lessons.show_slide(len(lessons.slides) - 1)
     button = lessons.view.after_button
     assert button.isEnabled() and "lesson" in button.text()
+    QTest.keyClick(lessons.view, Qt.Key.Key_Left)
+    assert lessons.at == len(lessons.slides) - 2
+    QTest.keyClick(lessons.view, Qt.Key.Key_Right)
+    assert lessons.at == len(lessons.slides) - 1
     button.click()
     qtbot.waitUntil(lambda: lessons.opened.place == rows.row(1).place)
     assert lessons.at == 0 and "lesson" not in button.text()

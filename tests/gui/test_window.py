@@ -456,6 +456,7 @@ def test_a_lecture_shows_only_the_run_in_large_text_and_its_keys_step_stop_and_e
     QTest.keyClick(view.stream, Qt.Key.Key_Right)
     qtbot.waitUntil(lambda: window.runs.phase is Phase.STEPPING)
     assert not view.tabs.isVisible(), "a new run keeps the lecture"
+    qtbot.waitUntil(lambda: view.tokens.currentIndex().row() == view.tokens_model.rowCount() - 1 >= 0)
     QTest.keyClick(view.stream, Qt.Key.Key_Escape)
     qtbot.waitUntil(lambda: window.runs.phase is Phase.IDLE)
     assert page.lecture.is_on
