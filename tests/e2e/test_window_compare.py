@@ -42,7 +42,7 @@ def test_the_mask_makes_a_difference_for_columns_of_the_same_prompt(qtbot, windo
     assert pills(window, columns) == ["✕ aborted", "✓ valid"]
     assert mask.call.tool == "search"
     words = window.page(PageId.COMPARE).view.words.text()
-    assert words.startswith("Mask called search, no constraint called no tool.")
+    assert words.startswith("“Mask” called search, “No constraint” called no tool.")
     assert mask.prompt.cached > 0, "the same prompt is in the cache"
 
 

@@ -81,6 +81,19 @@ def valid_small(schema: str) -> tuple[bool, ...]:
     return tuple(checker.valid(value, document) for value in SMALL)
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"sizes": [1, 2, 1]}', "sizes[2] is already in the list"),
+        ('{"grid": [[1], ["a"]]}', "grid[1][0] must be an integer"),
+    ],
+)
+def test_an_item_of_a_list_is_named_by_its_list_and_place(text, message):
+    numbers = {"type": "array", "items": {"type": "integer"}, "uniqueItems": True}
+    schema = {"type": "object", "properties": {"sizes": numbers, "grid": {"type": "array", "items": numbers}}}
+    assert [violation.message for violation in judged(schema, text).violations][:1] == [message]
+
+
 @pytest.mark.slow
 @at_most(300)
 @given(st.data(), st.lists(small_schemas, min_size=1, max_size=3), st.booleans())

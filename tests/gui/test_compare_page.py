@@ -70,7 +70,7 @@ def test_columns_run_one_after_the_other_and_their_difference_is_shown(make, qtb
     assert len(model.asked) == 2, "a comparison does not execute calls"
     assert {request.sampling.seed for request in model.asked} == {9}
     assert screen.ends == [VALID, VALID]
-    assert "GLYPH wrote max_results 10, JSON 5." in screen
+    assert "“GLYPH” wrote max_results 10, “JSON” 5." in screen
     assert screen.rows(FIELDS) == [
         ["=", "tool", '"search"', '"search"'],
         ["=", "query", '"AI news"', '"AI news"'],
@@ -128,7 +128,7 @@ def test_the_reason_of_an_abort_is_whole_where_there_is_room_for_it(make, qtbot)
     screen.run_all()
     place = f"At character {BROKEN.index('500') + 2}: CONSTRAINT_MAX"
     assert f"{place}. max_results is at most 100" in "\n".join(screen.column(1).texts())
-    assert "GLYPH wrote max_results 500 (incomplete), JSON 5." in screen
+    assert "“GLYPH” wrote max_results 500 (incomplete), “JSON” 5." in screen
     page.widget.resize(820, 640)
     screen.press("Add a column")
     qtbot.waitUntil(lambda: place in screen.column(1).texts())

@@ -331,6 +331,10 @@ def test_a_run_and_a_question_work_by_keyboard(without_model, qtbot, tmp_path):
     assert choice.chosen == {1}
     choice.reveal()
     assert choice.result.text() == "✓ Right." and not choice.rows[0].button.isEnabled()
+    for row in choice.rows:  # its sign is beside the answer, not beside the reason below it
+        qtbot.waitUntil(
+            lambda row=row: abs(row.sign.geometry().center().y() - row.button.geometry().center().y()) <= 2
+        )
     choice.choose(0)
     assert choice.chosen == {1}
     lessons.show_slide(4)

@@ -18,7 +18,7 @@ from typing import Any, Final, Literal, TypeAlias
 from glyphscope.base.figures import pluralize
 from glyphscope.base.lines import common_length
 from glyphscope.base.pointer import steps_of, to_pointer
-from glyphscope.base.shorten import json_excerpt, listed, shorten
+from glyphscope.base.shorten import capitalised, json_excerpt, listed, shorten
 from glyphscope.events import RunRequest, Status
 from glyphscope.notation import parse_value
 from glyphscope.notation.shapes import shape_keys
@@ -307,6 +307,11 @@ def _rest_words(alignment: Alignment, first: AlignedField) -> str:
         return ""
     named = listed(others, _MAX_NAMED)
     return f" {len(others)} more {'field differs' if len(others) == 1 else 'fields differ'}: {named}."
+
+
+def in_quotes(names: Sequence[str]) -> list[str]:
+    """The titles of columns in sentences; one that quotes a prompt is left as it is."""
+    return [name if "“" in name else f"“{capitalised(name)}”" for name in names]
 
 
 def _listed(names: Sequence[str]) -> str:

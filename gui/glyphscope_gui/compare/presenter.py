@@ -9,7 +9,7 @@ from PySide6.QtCore import QObject, QSize, QTimer, Signal
 from PySide6.QtWidgets import QTabWidget, QWidget
 
 from glyphscope.base.figures import byte_size
-from glyphscope.evals.alignment import align, difference_words
+from glyphscope.evals.alignment import align, difference_words, in_quotes
 from glyphscope.evals.matrix.questions import MODELS
 from glyphscope.events import AnyEvent, RunRequest, RunStarted
 from glyphscope.models.finding import FoundModel, find_models
@@ -303,7 +303,7 @@ class ColumnsPresenter(ExperimentPresenter):
         names = [column.name for column in columns]
         alignment = align([column.state if has_turn(column) else None for column in columns])
         self._page.fields_model.show(alignment, names)
-        self._page.show_words(difference_words(alignment, names))
+        self._page.show_words(difference_words(alignment, in_quotes(names)))
 
     # -- settings, model and phase ------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, cast
 from PySide6.QtCore import QModelIndex, QObject, QSignalBlocker, Qt, Signal
 from PySide6.QtWidgets import QWidget
 
-from glyphscope.evals.alignment import Alignment, difference_words
+from glyphscope.evals.alignment import Alignment, difference_words, in_quotes
 from glyphscope.evals.results.sample import Reason, Sample
 from glyphscope.evals.results.table import FirstFailure
 from glyphscope.evals.results.words import REASON_WORDS
@@ -282,7 +282,7 @@ class EvalPair(FollowsSize, QWidget):
 
     def show_alignment(self, alignment: Alignment) -> None:
         self._fields.show(alignment, self._names)
-        self._say(difference_words(alignment, self._names))
+        self._say(difference_words(alignment, in_quotes(self._names)))
         self.aligned.show()
         if not self._was_split:
             self._was_split = True

@@ -49,6 +49,10 @@ LOW = 660
 """Pixels of height below which the page saves lines."""
 TRANSCRIPT_SHARE, LOW_SHARE = 0.72, 0.75
 """The transcript's share of the height that it has with the panel below it, and in a low window."""
+LEAST_TRANSCRIPT, DETAILS = 0.4, 132
+"""The share of the window's height that the transcript keeps where the panel needs room for two rows of a table, and
+that height of the panel in pixels, at the usual text size.
+"""
 LEAST = 56
 """The least height of a tab in pixels: the title of a table and a row."""
 PROMPT_LINES, MAX_PROMPT_LINES = 2, 4
@@ -272,6 +276,9 @@ class RunPage(FollowsSize, QWidget):
         room = self.splitter.height() - self.splitter.handleWidth()
         usual = TRANSCRIPT_SHARE if visible_height(self) >= LOW else LOW_SHARE
         above = round(room * (self._share or usual))
+        if not self._share:
+            kept = round(LEAST_TRANSCRIPT * self.window().height())
+            above = min(above, max(room - round(DETAILS * letters(self)), kept))
         self.splitter.setSizes([above, room - above])
 
     def set_lecture(self, lecture: bool) -> None:
