@@ -85,7 +85,7 @@ def valid_small(schema: str) -> tuple[bool, ...]:
     ("text", "message"),
     [
         ('{"sizes": [1, 2, 1]}', "sizes[2] is already in the list"),
-        ('{"grid": [[1], ["a"]]}', "grid[1][0] must be an integer"),
+        ('{"grid": [[1], ["a"]]}', "grid[1][0] must be of type integer"),
     ],
 )
 def test_an_item_of_a_list_is_named_by_its_list_and_place(text, message):
