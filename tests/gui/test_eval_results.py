@@ -42,7 +42,7 @@ def test_all_tables_and_charts_of_a_result_with_controls_use_the_same_samples(op
     """The population is named above them."""
     screen = opened()
     screen.open(result_with_controls(tmp_path))
-    for tab in ("Summary", "Charts", "Two configurations", "Failures"):
+    for tab in ("Summary", "Charts", "Pairs", "Failures"):
         screen.press(tab)
     assert "12 scenarios, without 3 controls" in screen
     result = screen.page.result_presenter.result
@@ -56,7 +56,7 @@ def test_all_tables_and_charts_of_a_result_with_controls_use_the_same_samples(op
     screen.press("Charts")
     _head, *shares = screen.find("Success of each configuration with its 95% interval").table()
     assert [(row[1], row[2]) for row in shares] == [(cell.correct, cell.of) for cell in cells]
-    screen.press("Two configurations")
+    screen.press("Pairs")
     screen.until("12 pairs with the same scenario, trial and seed")
 
 
@@ -335,7 +335,7 @@ def test_a_missing_record_is_reported_and_the_page_stays(opened, tmp_path):
     screen.open_wrong_run()
     screen.ended()
     assert ".jsonl" in screen.error() and screen.page.context.navigator.current is PageId.EVALUATE
-    screen.press("Two configurations")
+    screen.press("Pairs")
     screen.find(PAIRS).setCurrentIndex(screen.find(PAIRS).model().index(0, 0))
     screen.ended()
     assert ".jsonl" in screen.error()

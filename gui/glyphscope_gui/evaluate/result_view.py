@@ -199,7 +199,7 @@ class EvalResultView(QWidget):
             (self.failures, tr("Failures")),
             (self.summary, tr("Summary")),
             (self.charts, tr("Charts")),
-            (self.pair, tr("Two configurations")),
+            (self.pair, tr("Pairs")),
             (self.judge, tr("Judge")),
         ):
             self.tabs.addTab(part, title)
