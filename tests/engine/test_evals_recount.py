@@ -21,7 +21,7 @@ pytestmark = pytest.mark.slow
 
 scipy = pytest.importorskip("scipy", reason="SciPy is in the dev group")
 
-MEASURES = ("ok", "parsed", "valid", "right_tool", "right_arguments", "valid_wrong")
+MEASURES = ("ok", "parsed", "valid", "right_tool", "right_arguments", "valid_wrong", "copied")
 SILENT = {
     "MODEL_FAILED",
     "CONSTRAINT_IGNORED",
@@ -96,7 +96,9 @@ def _lines(made: MadeResult) -> list[Line]:
     lines = [json.loads(line) for line in jsonl(made.samples()).splitlines()]
     for line in lines:
         right = line["right_arguments"]
-        line["valid_wrong"] = None if right is None else line["valid"] and not right
+        wrong = line["valid_wrong"] = None if right is None else line["valid"] and not right
+        copied = line.get("copied_values")
+        line["copied"] = None if copied is None else wrong and copied > 0
     return lines
 
 

@@ -8,13 +8,14 @@ from contextlib import closing
 from itertools import cycle, groupby
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from cli_command import command
 from eval_suite import ANSWERS, SUITE, AnsweringModel, plain, suite_file
 from glyphscope.base.errors import ModelDied, ModelError, RecordError, StorageError
 from glyphscope.evals.matrix import Matrix, Plan, Planned, plan_of
-from glyphscope.evals.results import MANIFEST, SAMPLES, ResultFolder
+from glyphscope.evals.results import MANIFEST, SAMPLES, ResultFolder, summarise
 from glyphscope.evals.running import (
     Begun,
     Control,
@@ -309,6 +310,18 @@ def test_the_saving_of_an_abort_is_measured_by_continuing_it(tmp_path):
     assert {sample.scenario for sample in stopped} == {"site", "file"}
     assert all(sample.saved and sample.saved > 0 for sample in stopped)
     assert all(sample.saved is None for sample in folder.samples() if sample.stopped_at is None)
+
+
+def test_wrong_calls_with_a_value_of_the_prompts_example_are_a_figure_of_their_own(tmp_path, monkeypatch):
+    monkeypatch.setitem(ANSWERS, "sum", '{action="calculate" expression="15 * 230 / 100"}')
+    folder = result(events(plan(tmp_path), tmp_path / "out"))
+    assert {each.scenario: each.copied_values for each in folder.samples()} == {
+        "news": 0, "sum": 1, "site": 0, "file": 0,
+    }  # fmt: skip
+    (arm,) = summarise(folder.manifest, folder.samples()).arms
+    assert (arm.tools.valid_wrong.correct, arm.tools.copied.correct, arm.tools.copied.n) == (1, 1, 4)
+    older = [msgspec.structs.replace(sample, copied_values=None) for sample in folder.samples()]
+    assert summarise(folder.manifest, older).arms[0].tools.copied.n == 0, "it is not known"
 
 
 class SecondThoughts(AnsweringModel):

@@ -174,6 +174,7 @@ def _verdicts(draw: random.Random, skill: float, *, masked: bool, tool: str, con
         "valid": parsed and known,
         "right_tool": right_tool,
         "right_arguments": right,
+        "copied_values": int(parsed and known and draw.random() < 0.3),
         "ok": right,
         "failures": () if right else (failure,),
         "calls": calls,

@@ -24,6 +24,7 @@ MeasureName: TypeAlias = Literal[
     "right_tool",
     "right_arguments",
     "valid_wrong",
+    "copied",
     "decoded",
     "first_token_ms",
     "total_ms",
@@ -85,6 +86,15 @@ MEASURES = (
         tr("Valid but wrong"),
         tr("valid but wrong"),
         tr("Of the samples that expect a call: a valid call that is not the expected one; lower is better"),
+    ),
+    MeasureSpec(
+        "copied",
+        tr("Copied value"),
+        tr("wrong with a copied value"),
+        tr(
+            "Of the samples that expect a call: a valid but wrong call with a value of the prompt’s example or the "
+            "schema’s default that is not in the request; lower is better"
+        ),
     ),
     MeasureSpec(
         "decoded",

@@ -8,9 +8,13 @@ import msgspec
 
 from glyphscope.evals.statistics import NO_SHARE, Share, Spread
 
-Measure: TypeAlias = Literal["ok", "parsed", "valid", "right_tool", "right_arguments", "valid_wrong"]
-MEASURES: tuple[Measure, ...] = ("ok", "parsed", "valid", "right_tool", "right_arguments", "valid_wrong")
-SCORES = MEASURES[:-1]
+Measure: TypeAlias = Literal[
+    "ok", "parsed", "valid", "right_tool", "right_arguments", "valid_wrong", "copied"
+]
+MEASURES: tuple[Measure, ...] = (
+    "ok", "parsed", "valid", "right_tool", "right_arguments", "valid_wrong", "copied",
+)  # fmt: skip
+SCORES = MEASURES[:-2]
 """Those that are better when they are higher."""
 
 
@@ -31,8 +35,8 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
     `failures` counts the samples by their first failure's reason, `codes` by its code. `pass_k` is, for k up to the
     number of trials (ten at most), the probability that k random trials of a scenario are all right (tau-bench's
     pass^k), over the scenarios with k answers. Spreads are over the answered samples, and None without samples.
-    `valid_wrong` are valid calls that are not the expected ones. `instructions` is a mean. `tokens_per_ok` is all
-    decoded tokens per ok sample, None if none is ok.
+    `valid_wrong` are valid calls that are not the expected ones, `copied` those of them with a copied value.
+    `instructions` is a mean. `tokens_per_ok` is all decoded tokens per ok sample, None if none is ok.
     """
 
     n: int
@@ -55,6 +59,7 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
     scenarios: int = 0
     tokens_per_ok: float | None = None
     valid_wrong: Share = NO_SHARE
+    copied: Share = NO_SHARE
 
 
 class ScenarioFigures(msgspec.Struct, frozen=True, kw_only=True):

@@ -77,7 +77,9 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
     `id` is arm, suite, scenario and trial. `parsed` is about the model's own texts, before any repair: None if it is
     not known (the run was stopped before its text ended, for another reason) or if text is an answer. `valid` is
     whether there was a valid call (or none was expected and none made).
-    `right_tool` and `right_arguments` are None if no call is expected. `ok` is the verdict on all expectations.
+    `right_tool` and `right_arguments` are None if no call is expected. `copied_values` counts the values of its calls
+    that are those of the prompt's example or the schema's default and not in the user's messages; None in older
+    results. `ok` is the verdict on all expectations.
     `prompt_tokens` is the total over all prompts, as an endpoint bills them; `instructions` is the cost of the first
     prompt without the user's text and the chat template: rules, tools, examples. `decoded` counts generated tokens,
     `forced` those without a choice; `bytes` and `characters` measure the text. `stopped_at` is the deciding character
@@ -102,6 +104,7 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
     valid: bool = False
     right_tool: bool | None = None
     right_arguments: bool | None = None
+    copied_values: Count | None = None
     ok: bool = False
     failures: tuple[SampleFailure, ...] = ()
     outcome: str = ""

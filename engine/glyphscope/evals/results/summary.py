@@ -143,7 +143,7 @@ COLUMNS = (
     "arm", *(name.removesuffix("_id") for name in _ARM_MEMBERS), "suite", "scenario", "group", "level", "control", "n",
     "answered", "ok", "ok_share", "ok_low", "ok_high", "ok_effective_n", "parsed", "parsed_n", "valid", "valid_n",
     "right_tool", "right_tool_n", "right_arguments", "right_arguments_n", "valid_wrong",
-    "valid_wrong_n", "failures", "decoded_tokens_mean",
+    "valid_wrong_n", "copied", "copied_n", "failures", "decoded_tokens_mean",
     "prompt_tokens_mean", "instruction_tokens_mean", "bytes_mean", "first_token_ms_p50", "total_ms_p50",
     "total_ms_p95", "aborted", "abort_measured", "abort_decoded", "abort_would_have",
 )  # fmt: skip
@@ -180,7 +180,7 @@ def csv_lines(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Itera
 
 def _csv_row(name: str, arm: Arm | None, scenario: ScenarioFigures, of: Figures) -> list[object]:
     axes = [getattr(arm, member) if arm is not None else "" for member in _ARM_MEMBERS]
-    shares = [of.parsed, of.valid, of.right_tool, of.right_arguments, of.valid_wrong]
+    shares = [of.parsed, of.valid, of.right_tool, of.right_arguments, of.valid_wrong, of.copied]
     return [
         name, *axes, scenario.suite, scenario.scenario, scenario.group, scenario.level,
         "yes" if scenario.control else "no", of.n, of.answered, *_share_cells(of.ok),

@@ -42,7 +42,7 @@ from glyphscope.store.files import own_file
 INDEX = "samples.index"
 INDEXED_FROM = 20_000
 """The number of new samples from which on the table is written to a file."""
-VERSION = 2
+VERSION = 3
 READ_AT_ONCE, MAX_CACHED = 50, 2_000
 """Samples that are read together where they are used one by one, and the most that a list has in memory."""
 READ_IN_TURN = 500
@@ -112,6 +112,7 @@ class SampleLine(msgspec.Struct):
     valid: bool = False
     right_tool: bool | None = None
     right_arguments: bool | None = None
+    copied_values: int | None = None
     ok: bool = False
     failures: tuple[SampleFailure, ...] = ()
     prompt_tokens: int = 0
@@ -127,6 +128,10 @@ class SampleLine(msgspec.Struct):
     @property
     def valid_wrong(self) -> bool | None:
         return None if self.right_arguments is None else self.valid and not self.right_arguments
+
+    @property
+    def copied(self) -> bool | None:
+        return None if self.copied_values is None else self.valid_wrong and self.copied_values > 0
 
 
 class _Head(msgspec.Struct):

@@ -23,6 +23,7 @@ MEASURE_WORDS: dict[Measure, str] = {
     "right_tool": "with the correct tool",
     "right_arguments": "with the correct arguments",
     "valid_wrong": "valid but wrong",
+    "copied": "wrong with a copied value",
 }
 REASON_WORDS: dict[Reason, str] = {
     "PARSE": "The text is not of the expected form",
@@ -64,6 +65,7 @@ ARM_TITLES = (
     "correct tool",
     "correct arguments",
     "valid but wrong",
+    "copied value",
 )
 """The columns of `arm_cells`."""
 

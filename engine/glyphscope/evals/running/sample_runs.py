@@ -32,6 +32,7 @@ from glyphscope.models.interface import Model
 from glyphscope.models.sequence_group import GroupMember
 from glyphscope.processes.stopping import stopped_by
 from glyphscope.runs import Interaction, NonInteractive, RunState, history_after, reduce_event, run_state
+from glyphscope.runs.answer_notes import copied_values
 from glyphscope.runs.prepared import PreparedRequest, prepare
 from glyphscope.runs.settling import settle
 from glyphscope.runs.strategies import continue_aborted, run
@@ -203,6 +204,7 @@ def _with_costs(sample: Sample, states: Sequence[RunState]) -> Sample:
     finished = [state.finished for state in states if state.finished is not None]
     return msgspec.structs.replace(
         sample,
+        copied_values=sum(len(copied_values(state, stage)) for state in states for stage in state.stages),
         prompt_tokens=sum(stage.prompt.tokens for stage in stages if stage.prompt is not None),
         instructions=_instructions(states[0]),
         decoded=sum(len(stage.tokens) for stage in stages),
