@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
 import re
 import signal
 import socket
@@ -131,8 +133,17 @@ def test_a_body_that_is_too_large_is_rejected_with_the_limit(tmp_path, monkeypat
             assert status == 413 and b"has more than 1 kB" in body.replace(b"1.0 kB", b"1 kB")
         head = f"POST /v1/messages HTTP/1.1\r\nhost: 127.0.0.1:{agent.port}\r\ntransfer-encoding: chunked\r\n\r\n"
         with closing(socket.create_connection(("127.0.0.1", agent.port), timeout=30)) as made:
-            made.sendall(head.encode() + b"800\r\n" + b"x" * 2048 + b"\r\n")
+            made.sendall(head.encode() + b"800\r\n" + b"x" * 2048 + b"\r\n0\r\n\r\n")
             assert read_answer(made)[0] == 413
+        assert server.asked == []
+
+
+def test_an_agent_that_is_still_sending_a_large_body_gets_the_error(tmp_path):
+    with capturing(tmp_path) as (agent, server):
+        status, _, body = agent.ask(b"x" * 50_000_000)
+        assert status == 413 and "more than 32 MB" in json.loads(body)["error"]["message"].replace(
+            "32.0", "32"
+        )
         assert server.asked == []
 
 
@@ -317,6 +328,9 @@ def test_a_killed_capture_loses_nothing_that_was_recorded(tmp_path):
             made.kill()
             made.wait()
     assert sorted(file.name for file in tmp_path.iterdir()) == ["000001.jsonl", "000002.exchange"]
+    lock = os.open(tmp_path, os.O_RDONLY)
+    fcntl.flock(lock, fcntl.LOCK_EX)  # waits for the end of the process
+    os.close(lock)
     with capturing(tmp_path) as (again, _):
         assert "killed" in again.record(2).words
 

@@ -31,6 +31,8 @@ from glyphscope.models.remote.failures import unreachable
 
 STALL_SECONDS = 600.0
 """The longest time between two pieces of an answer; a long prompt is read before the first."""
+_MAX_DROPPED = 1_000_000_000
+"""Bytes of a body that are read in all before its connection is closed."""
 MAX_AT_ONCE = 64
 """Requests at once, as each keeps its body in memory."""
 _CONNECT_SECONDS = 10.0
@@ -269,16 +271,19 @@ async def _watch(receive: Receive, exchange: _Recording, scope: anyio.CancelScop
 
 
 async def _body(request: Request) -> bytes | None:
-    """The whole body; None if it is too large, of which the rest is not read."""
-    said = request.headers.get("content-length", "0")
-    if said.isdigit() and int(said) > MAX_REQUEST:
-        return None
-    body = bytearray()
+    """The whole body; None if it is too large, of which the rest is read and dropped: an agent that still sends would
+    see a broken connection in place of the error.
+    """
+    body, size = bytearray(), 0
     async for data in request.stream():
-        body += data
-        if len(body) > MAX_REQUEST:
-            return None
-    return bytes(body)
+        size += len(data)
+        if size <= MAX_REQUEST:
+            body += data
+        else:
+            body.clear()
+            if size > _MAX_DROPPED:
+                break
+    return bytes(body) if size <= MAX_REQUEST else None
 
 
 def _error(path: str, status: int, words: str) -> JSONResponse:
