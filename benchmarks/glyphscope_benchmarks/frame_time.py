@@ -28,10 +28,10 @@ from glyphscope.events import AnyEvent
 from glyphscope.store import Places
 from glyphscope_benchmarks.long_run import long_run
 from glyphscope_gui.app import SWITCH_SECONDS, Collector
-from glyphscope_gui.playground.chart_views import load_charts
 from glyphscope_gui.services import make_services
 from glyphscope_gui.shared.page_ids import PageId
 from glyphscope_gui.shell import Window
+from glyphscope_gui.slices import import_charts
 from glyphscope_gui.theme import ThemeManager
 
 SETTLE_MS = 600
@@ -98,7 +98,7 @@ def measure(events: tuple[AnyEvent, ...], rate: float, home: Path) -> dict[str, 
     slice of each of the user's other actions (`_actions`), with the run shown.
     """
     sys.setswitchinterval(SWITCH_SECONDS)
-    load_charts()  # the window does this in the background, soon after it is shown
+    list(import_charts())  # the window does this soon after it is shown
     app = BusyApplication()
     owner = QObject()
     parts = make_services(Places(home, home, home, home), owner)

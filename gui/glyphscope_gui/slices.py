@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Generator
+from contextlib import suppress
+from importlib import import_module
 from inspect import GEN_RUNNING, getgeneratorstate
 from time import perf_counter
 from typing import TypeAlias
@@ -16,6 +18,25 @@ PAUSE_MS = 1
 
 Steps: TypeAlias = Generator[None, None, None]
 """Work that may be interrupted or abandoned at each `yield`: its `finally` clauses restore what it changed."""
+
+
+_NAMED_IN = ("QtCore", "QtGui", "QtWidgets", "QtSvg", "QtOpenGL", "QtOpenGLWidgets", "QtTest")
+"""The modules of Qt whose names pyqtgraph reads, all of the first three's."""
+
+
+def import_charts() -> Steps:
+    """Import the library of charts, the window's slowest, in the window's thread: in another one beside the event loop
+    it crashed, rarely, as PySide makes a type of Qt when its name is first read. These names are read one at a time, as
+    an import cannot be sliced: 80 of its 200 ms are left.
+    """
+    for name in _NAMED_IN:
+        with suppress(ImportError):  # a package may lack what the charts can do without
+            module = import_module(f"PySide6.{name}")
+            for each in dir(module):
+                getattr(module, each)
+                yield
+    import_module("pyqtgraph")
+    yield
 
 
 class Slices(QObject):

@@ -16,7 +16,7 @@ from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import FollowsSize, hbox, stack, vbox
 from glyphscope_gui.shared.notice_banner import NoticeBanner
 from glyphscope_gui.shared.segmented import Segmented
-from glyphscope_gui.slices import Steps
+from glyphscope_gui.slices import Steps, import_charts
 from glyphscope_gui.theme.sizes import GAP, PAD
 
 SETUP, RESULT = "setup", "result"
@@ -110,7 +110,8 @@ class EvalPage(FollowsSize, QWidget):
 
     def make(self, results: QAbstractItemModel) -> Steps:
         """Make everything on the page."""
-        from glyphscope_gui.evaluate.result_view import EvalResultView  # imports the library of charts
+        yield from import_charts()
+        from glyphscope_gui.evaluate.result_view import EvalResultView
 
         yield
         self.suites_model, self.models_model = TicksModel(self), TicksModel(self)

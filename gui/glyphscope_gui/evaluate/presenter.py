@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 
 import msgspec
@@ -66,7 +65,6 @@ LOOK_MS = 50
 """Milliseconds from showing the page to reading what may be new: a thread that reads slows down the page's painting."""
 PRICE_MS = 150
 """Milliseconds from the last change of the set-up to the computation of its price."""
-RESULT_VIEW = "glyphscope_gui.evaluate.result_view"
 MAX_LINES = 6
 """Lines of a suite's problems in the banner."""
 
@@ -122,10 +120,6 @@ class EvaluatePresenter(Page):
             self._chosen = str(place.path)
             if self._is_made:
                 self._look_timer.start()
-
-    def complete(self) -> None:
-        """Load the charts' modules in the background, as an import cannot be sliced."""
-        self.reading.start("charts", partial(import_module, RESULT_VIEW), lambda _module: None)
 
     def close(self) -> None:
         """Stop the running evaluation, which can be resumed."""

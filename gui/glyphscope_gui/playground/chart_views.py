@@ -6,8 +6,6 @@ A chart is made when its view is complete or first shows something, as the chart
 from __future__ import annotations
 
 from collections.abc import Iterable
-from contextlib import suppress
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, Signal
@@ -53,20 +51,6 @@ _MEASURES = (
 
 _ABOVE, _LEAST = 6, 76
 """Pixels above and below a tab's content, and of a chart's least height."""
-
-
-def load_qt_of_charts() -> None:
-    """Import the parts of Qt that the charts' library needs, in the window's thread, in 15 ms: PySide makes their types
-    while other threads run, and twice the program crashed while it did so beside the window's event loop.
-    """
-    for name in ("QtSvg", "QtOpenGL", "QtOpenGLWidgets", "QtTest"):
-        with suppress(ImportError):  # a package may lack what the charts can do without
-            import_module(f"PySide6.{name}")
-
-
-def load_charts() -> None:
-    """Import the charts, in any thread: their library is the window's slowest to load."""
-    import_module("glyphscope_gui.playground.charts")
 
 
 class _ChartTab(FollowsSize, FilledWhenSeen, ScrollArea):

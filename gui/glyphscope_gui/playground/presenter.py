@@ -17,7 +17,6 @@ from glyphscope.runs.endings import RunEnd, answered_without_call, end_of
 from glyphscope.runs.strategies.reading_ahead import ReadAhead
 from glyphscope_gui.context import AppContext, Page
 from glyphscope_gui.playground.branch_presenter import BranchPresenter
-from glyphscope_gui.playground.chart_views import load_charts, load_qt_of_charts
 from glyphscope_gui.playground.evidence_dock import EvidenceDock
 from glyphscope_gui.playground.examples import ExamplePrompts, ExamplesMenu
 from glyphscope_gui.playground.expected import ExpectedPresenter
@@ -31,9 +30,9 @@ from glyphscope_gui.runs.run_controller import EndedRun, NotStarted, Phase, Savi
 from glyphscope_gui.runs.shown_record import differing_settings
 from glyphscope_gui.runs.stage_choice import ShownRun
 from glyphscope_gui.runs.worker.jobs import Measured, ModelStatus, TokenPlace
-from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.page_ids import HeaderPart, MenuId, PageId
+from glyphscope_gui.slices import Slices, Steps, import_charts
 
 
 class ConversationPresenter(QObject):
@@ -118,7 +117,7 @@ class PlaygroundPresenter(Page):
         self._first_model = True
         """Whether no model has been opened or has failed to open yet."""
         self._phase = Phase.IDLE
-        self._background = Background(self)
+        self._charts = Slices(self)
         self._failed_request = False
         self._compare = QTimer(self, singleShot=True, interval=COMPARE_MS)
         self._compare.timeout.connect(self._show_difference)
@@ -158,12 +157,13 @@ class PlaygroundPresenter(Page):
         self.view.notice.show_words(words, button, do)
 
     def complete(self) -> None:
-        """Prepare the panel of tabs, and make its charts after loading their library in the background."""
+        """Prepare the panel of tabs, and make its charts after importing their library."""
         self.view.prepare_details()
-        load_qt_of_charts()
-        self._background.start(
-            "charts", load_charts, lambda _loaded: self.view.make_charts(), self.context.show_error
-        )
+        self._charts.start(self._make_charts())
+
+    def _make_charts(self) -> Steps:
+        yield from import_charts()
+        self.view.make_charts()
 
     # -- the run -----------------------------------------------------------------------------------------------
 
