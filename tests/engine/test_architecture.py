@@ -17,17 +17,18 @@ from sources import nodes_of, source_of
 ROOT = Path(__file__).parents[2]
 MAX_FILE = 600
 MOST = {
-    "modules with one importer": 121,
-    "modules that tests import": 206,
-    "lines of code": 121_203,
-    "lines of code without plug-ins": 116_950,
+    "modules with one importer": 123,
+    "modules that tests import": 221,
+    "lines of code": 124_442,
+    "lines of code without plug-ins": 120_195,
 }
 """They only fall; raise one with the reason here.
 
 Raised for answers other than calls, grammars in Lark, templates and their variables, sampling, and what in a prompt
 decided: each is a row or a form of what was there, with the engine that it needs. For OpenAI's custom tools and relaxed
 rules of grammars, the options' panel and the transcript of a run too. For expected answers, the project's prompt and
-system prompts in evaluations, the pages of MCP, of the model and of pasted answers, and folding panels.
+system prompts in evaluations, the pages of MCP, of the model and of pasted answers, and folding panels. For the forms
+of tools and requests of other programs, and the capture of requests.
 """
 PLUGINS = "glyphscope_plugins"
 

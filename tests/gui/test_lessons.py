@@ -27,7 +27,6 @@ from glyphscope.store import places
 from glyphscope_gui.context import FilePlace
 from glyphscope_gui.lessons import (
     MAX_ROWS,
-    LessonExperiment,
     LessonPlayer,
     LessonProse,
     LessonQuestion,
@@ -39,7 +38,7 @@ from glyphscope_gui.runs import ModelStatus, Phase
 from glyphscope_gui.shared import MenuId, PageId
 from glyphscope_gui.theme.fonts import base_points
 from lesson_texts import BAD, LESSON, written_lesson
-from lesson_walk import answer, open_in, take_step
+from lesson_walk import answer, look_through_step, open_in, take_step
 
 
 def no_model(_name, **_options):
@@ -119,38 +118,11 @@ def test_each_part_of_a_step_fits_the_window(window_without_model, qtbot, size, 
     """The text with its run or question, before and after it is played or answered, above the buttons."""
     window, lessons = window_without_model
     window.resize(*size)
-    reader = lessons.view.reader
-
-    def fits(where):
-        for _ in range(6):
-            qtbot.wait(2)  # parts grow, and screens are divided again
-        shown = [widget for widget in reader.widget().findChildren(QWidget, options=Qt.FindDirectChildrenOnly)
-                 if widget.isVisible()]  # fmt: skip
-        room = reader.viewport().rect()
-        for widget in shown:
-            at = widget.mapTo(reader.viewport(), widget.rect().topLeft())
-            assert room.contains(widget.rect().translated(at)), (name, where, widget.objectName())
-        return [part for part in reader.active if part.isVisible()]
-
     for name in names:
         open_in(qtbot, lessons, find_lesson(name))
         for number, slide in enumerate(lessons.slides):
             lessons.show_slide(number)
-            seen = []
-            while True:
-                for part in fits(number):
-                    seen.append(part)
-                    if isinstance(part, LessonQuestion):
-                        part.choose(0)
-                        part.reveal()
-                    else:
-                        part.play() if isinstance(part, LessonExperiment) else part.player.play()
-                        player = getattr(part, "run", part).player
-                        player.go(player.last)
-                    assert part in fits(f"{number}, at the end"), "it stays in sight"
-                if not reader.turn(1):
-                    break
-            assert seen == reader.active and len(seen) <= 1, "a part is on one screen"
+            look_through_step(qtbot, lessons)
             assert lessons.view.after_button.isVisible() and slide.parts
 
 

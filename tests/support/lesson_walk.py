@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QWidget
+
 from glyphscope.lessons import LessonPlace
 from glyphscope_gui.lessons import LessonExperiment, LessonQuestion, LessonRun, LessonsPresenter
 
@@ -61,3 +64,41 @@ def take_step(lessons: LessonsPresenter, *, right: bool = True) -> list[LessonEx
             answer(part, right=right)
     assert opened.lesson.title
     return [part for part in active if isinstance(part, LessonExperiment)]
+
+
+def look_through_step(qtbot: Any, lessons: LessonsPresenter) -> None:
+    """Page through a step, and play or answer each part: it is in sight with its text, before and after it."""
+    reader, seen = lessons.view.reader, []
+    while True:
+        for part in parts_in_sight(qtbot, lessons):
+            seen.append(part)
+            if isinstance(part, LessonQuestion):
+                part.choose(0)
+                part.reveal()
+            else:
+                part.play() if isinstance(part, LessonExperiment) else part.player.play()
+                player = getattr(part, "run", part).player
+                player.go(player.last)
+            assert part in parts_in_sight(qtbot, lessons), "it stays in sight"
+        if not reader.turn(1):
+            break
+    assert seen == reader.active and len(seen) <= 1, "a part is on one screen"
+
+
+def parts_in_sight(qtbot: Any, lessons: LessonsPresenter) -> list[QWidget]:
+    """The parts on the screen, all of which is in the reader's viewport."""
+    for _ in range(6):
+        qtbot.wait(2)  # parts grow, and screens are divided again
+    viewport = lessons.view.reader.viewport()
+    room = viewport.rect()
+    for widget in lessons.view.reader.widget().findChildren(
+        QWidget, options=Qt.FindChildOption.FindDirectChildrenOnly
+    ):
+        if widget.isVisible():
+            at = widget.mapTo(viewport, widget.rect().topLeft())
+            assert room.contains(widget.rect().translated(at)), (
+                lessons.opened,
+                lessons.at,
+                widget.objectName(),
+            )
+    return [part for part in lessons.view.reader.active if part.isVisible()]
