@@ -12,9 +12,13 @@ from glyphscope.store import kin_of
 from talks import BAD, SEARCH, numbered, talk
 
 
-def direct(script, **changes):
+def direct(script, constraint="off", **changes):
     request = RunRequest(
-        prompt="x", registry=default_registry().to_document(), constraint="off", stop_on="never", **changes
+        prompt="x",
+        registry=default_registry().to_document(),
+        constraint=constraint,
+        stop_on="never",
+        **changes,
     )
     return list(run(request, ScriptedModel(script)))
 
@@ -53,6 +57,13 @@ def direct(script, **changes):
         (direct("word " * 9, tool_choice="none", max_tokens=3), "cut-off", "open", "cut off", "now 3"),
         (direct(SEARCH), "valid", "holds", "a valid call of search", ""),
         (direct(BAD), "end-of-text", "impossible", "ended by the model (CONSTRAINT_MAX)", "mask"),
+        (
+            direct(BAD, "mask", grammar="root ::= [^\\x00]*"),
+            "end-of-text",
+            "impossible",
+            "(CONSTRAINT_MAX)",
+            "The custom grammar allows this",
+        ),
         (direct(SEARCH)[:-1], "unfinished", "open", "not finished: the record ends", ""),
         (direct("x", native="auto"), "failed PROMPT_FAILED", "impossible", "the run failed: ", ""),
     ],

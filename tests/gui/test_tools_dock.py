@@ -375,14 +375,15 @@ def test_the_focus_moves_between_the_tree_of_the_project_and_the_tree_of_a_recor
 # -- the raw schema ------------------------------------------------------------------------------------------------
 
 
-def test_an_invalid_schema_text_is_preserved_and_its_errors_lead_to_their_places(screen, document):
+def test_an_invalid_schema_text_is_preserved_and_its_errors_lead_to_their_places(screen, document, dock):
     screen.press("Schema")
-    text = screen.read(SCHEMA).replace('"integer"', '"intger"')
+    text = screen.read(SCHEMA).replace('"integer"', '"intger"').replace('"string"', '"sting"')
     screen.write(SCHEMA, text)
     assert "Not applied" in screen
     entries = screen.find(ERRORS)
+    assert dock.tabs.tabText(1) == f"Schema ({entries.count()})"
     entries.itemActivated.emit(entries.item(0))
-    assert screen.find(SCHEMA).textCursor().blockNumber() == text[: text.index('"intger"')].count("\n")
+    assert screen.find(SCHEMA).textCursor().blockNumber() == text[: text.index('"sting"')].count("\n")
     screen.choose(TREE, "browse")
     assert not screen.named(ERRORS)
     screen.choose(TREE, "search")

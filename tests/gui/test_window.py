@@ -363,6 +363,14 @@ def test_undo_in_a_text_that_is_edited_is_the_texts(qtbot, window):
     assert edit.toPlainText() == before and len(tools.registry.allowed) == 6
 
 
+def test_the_figures_of_the_run_are_only_on_the_pages_that_show_it(window):
+    seen = {}
+    for page in PageId:
+        window.navigator.show(page)
+        seen[page] = window.status.figures.isVisible()
+    assert {page for page, visible in seen.items() if visible} == {PageId.PLAYGROUND, PageId.GRAMMAR}
+
+
 def test_a_custom_grammar_in_use_is_named_by_the_status_line_and_the_constraint(window):
     grammar, picker = window.services.project.grammar, window.header.constraint
     grammar.edit_as_text()

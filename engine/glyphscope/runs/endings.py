@@ -236,6 +236,10 @@ def _hint(kind: str, state: RunState, tr: Translate) -> str:
                 return tr("Use the constraint mask, with which every answer is valid, or allow repairs.")
             if not state.asks_for_call:
                 return tr("Look at the first error in the text, and change the prompt or the answer's form.")
+            if request is not None and request.grammar is not None:
+                return tr(
+                    "The custom grammar allows this, and the tool's schema does not: change one of them."
+                )
             return tr("Look at the first error in the text, and change the prompt or the tool's schema.")
     return ""
 

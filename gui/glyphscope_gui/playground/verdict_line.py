@@ -32,7 +32,7 @@ _TITLES = {
     "max_tool_output_bytes": tr("Result"),
     "max_tool_calls_per_turn": tr("Calls per turn"),
     "max_identical_calls": tr("Same call"),
-    "max_invalid_turns": tr("No-progress turns"),
+    "max_invalid_turns": tr("Turns without progress"),
     "fix_empty_final": tr("Empty answers"),
 }
 """The titles of limits that are shown only once they are reached."""

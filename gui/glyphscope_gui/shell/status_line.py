@@ -56,6 +56,7 @@ class StatusLine(QFrame):
         self.setObjectName("statusLine")
         self._state, self._words, self._activity = "none", "", ""
         self._note = ""
+        self._is_of_run = self._shows_run = True
         self.dot = Dot(self)
         self.message = PlainLabel(self, objectName="statusMessage", accessibleName=tr("Status"))
         self.figures = named(ElidedLabel(self, Qt.TextElideMode.ElideRight), "", tr("Statistics of the run"))
@@ -72,11 +73,16 @@ class StatusLine(QFrame):
         self._show()
 
     def set_activity(self, words: str, *, of_run: bool = False) -> None:
-        self._activity = words
-        self.figures.setVisible(of_run or not words)  # those of the shown run
+        self._activity, self._is_of_run = words, of_run or not words
+        self._show()
+
+    def show_run(self, shown: bool) -> None:
+        """Show the figures of the run where the page in front shows it too."""
+        self._shows_run = shown
         self._show()
 
     def _show(self) -> None:
+        self.figures.setVisible(self._shows_run and self._is_of_run)
         self.dot.set_state("busy" if self._activity else self._state)
         self.message.setText(self._activity or self._words)
 

@@ -295,7 +295,9 @@ class WindowPresenter(QObject):
 
     def _show_page(self) -> None:
         """Show the parts of the top bar that the page in front uses."""
-        self._header.show_parts(self._navigation.page.header)
+        header = self._navigation.page.header
+        self._header.show_parts(header)
+        self._status.show_run(HeaderPart.RUN in header)
         self._show_actions()
 
     def _show_actions(self) -> None:

@@ -72,6 +72,7 @@ class ToolActions(QObject):
         self.allow_all = self._action(tr("Allow all tools"), lambda: document.set_all_enabled(True))
         self.forbid_all = self._action(tr("Forbid all tools"), lambda: document.set_all_enabled(False))
         self.import_file = self._action(tr("Import tools…"), self._ask_for_file)
+        self.import_file.setToolTip(tr("Add tools from a file, which can also be dropped on the window"))
         self.bundled = QAction(tr("Bundled tools"), self)
         menu = QMenu(owner)
         menu.addActions([self._action(name, partial(self.read_file, name)) for name in bundled_registries()])

@@ -368,5 +368,5 @@ class ToolsDock(TakesFiles, QWidget):
         self.filter_edit.setVisible(many or bool(self.filter_edit.text()))
         if self.filter_edit.text():
             self.tree.filter(self.filter_edit.text())
-        found = self._document.problems
-        self.tabs.setTabText(1, tr("Schema ({count})", count=len(found)) if found else tr("Schema"))
+        errors = sum(map(len, self._document.problems.values()))
+        self.tabs.setTabText(1, tr("Schema ({count})", count=errors) if errors else tr("Schema"))

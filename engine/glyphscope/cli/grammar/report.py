@@ -32,7 +32,7 @@ _EXPLAINED: dict[EngineName, str] = {
 }
 _MARKS = {
     "enforced": ("✓ enforced", "green"),
-    "checked": ("! leaks", "yellow"),
+    "checked": ("! checked after", "yellow"),
     "unsupported": ("– no", "red"),
 }
 _ORDERED = "Members in the schema's order only, although any order was requested:"
