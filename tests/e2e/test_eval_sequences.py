@@ -177,6 +177,6 @@ def test_a_result_is_resumed_only_with_its_number_of_sequences(suite, matrix, wh
 
 @pytest.mark.parametrize("model", ["http://localhost:1/v1#m", "scripted:x", "recorded:run.jsonl"])
 def test_models_without_sequences_are_an_error_before_anything_is_made(model, tmp_path):
-    with pytest.raises(GlyphscopeError, match=r"decodes one sample at a time.*Use"):
+    with pytest.raises(GlyphscopeError, match=r"(one sample at a time|its own batches).*Use"):
         plan_of(Matrix(suites=(suite_file(tmp_path),), models=(model,), sequences=2))
     assert embedded_path()

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from glyphscope.base.figures import pluralize
 from glyphscope.base.visible import escaped
 from glyphscope.cli.inputs import shown_source
 from glyphscope.cli.options import JsonOption
@@ -59,7 +60,7 @@ def convert(
         unused(registry), f"Not used here, and {'kept' if own else f'not written, as {to} is another form'}:"
     )
     print_problems(registry, to)
-    print_note(f"{shown_source(str(file))}: {len(registry)} tools")
+    print_note(f"{shown_source(str(file))}: {pluralize(len(registry), 'tool')}")
 
 
 def print_problems(registry: ToolRegistry, to: str) -> None:
