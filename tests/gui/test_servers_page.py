@@ -288,6 +288,15 @@ def test_five_thousand_tools_are_listed_filtered_and_imported(connected, page, s
 
 
 @pytest.mark.slow
+def test_the_list_of_tools_ends_with_a_whole_row_at_any_height(connected, page, screen):
+    connected("tools=200")
+    table = screen.find(TOOLS)
+    for height in range(600, 640, 5):
+        page.widget.window().resize(1100, height)
+        QApplication.processEvents()
+        assert table.viewport().height() % table.verticalHeader().defaultSectionSize() == 0
+
+
 def test_the_enforcement_of_a_tool_is_shown(connected, page, screen):
     connected("tools=1")
     tool = page.view.tools.current.tool

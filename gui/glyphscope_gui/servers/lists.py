@@ -25,7 +25,7 @@ from glyphscope_gui.shared.labels import (
 )
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import FollowsSize, hbox, vbox
-from glyphscope_gui.shared.plain_table import PlainTable
+from glyphscope_gui.shared.plain_table import PlainTable, WholeRows
 from glyphscope_gui.shared.table_model import PILL_ROLE, FilteredModel
 from glyphscope_gui.shared.text_edits import LineEdit
 from glyphscope_gui.theme.sizes import PAD
@@ -50,6 +50,7 @@ class FilteredList(FollowsSize, QWidget, Generic[Row]):
         self.filter_edit = LineEdit(self, placeholderText=hint, clearButtonEnabled=True)
         self.table = PlainTable(model, 0, self)
         self.table.fit_rows(11, least=3)
+        self.rows = WholeRows(self.table, self)
         self.empty = PlainLabel(self, role="muted", wordWrap=True, alignment=Qt.AlignmentFlag.AlignCenter)
         self.filter_edit.textChanged.connect(model.set_filter)
         self.table.selectionModel().currentChanged.connect(self._current_changed)
@@ -69,7 +70,7 @@ class FilteredList(FollowsSize, QWidget, Generic[Row]):
         """Set the text in place of an empty list, and the problems of the list."""
         self.empty.setText(empty)
         self.empty.setVisible(self.model.total == 0)
-        self.table.setVisible(self.model.total > 0)
+        self.rows.setVisible(self.model.total > 0)
         show_words(self.problem, problem)
         self.filter_edit.setVisible(self.model.total >= FILTER_FROM or bool(self.filter_edit.text()))
 
@@ -247,7 +248,7 @@ class ServerTools(FilteredList[ToolRow]):
         inside = hbox(self.problem, margins=(PAD - 5, 4, PAD - 5, 0))
         changed = hbox((self.changes, 1), self.changes_link, margins=(PAD - 5, 4, PAD - 8, 0))
         self.show_changes(None)
-        vbox(top, (self.table, 1), (self.empty, 1), inside, changed, foot, parent=self, spacing=0)
+        vbox(top, (self.rows, 1), (self.empty, 1), inside, changed, foot, parent=self, spacing=0)
         self._fit()
 
     def _fit(self) -> None:
@@ -338,7 +339,7 @@ class OfferTable(FilteredList[Offer]):
         for widget in (self.filter_edit, self.problem):
             inside = vbox(widget, margins=(PAD - 5, 6, PAD - 5, 0))
             column.addLayout(inside)
-        column.addWidget(self.table, 1)
+        column.addWidget(self.rows, 1)
         column.addWidget(self.empty, 1)
         self.show_words("", "")
 
