@@ -90,6 +90,7 @@ def test_the_wheel_has_its_extras_and_commands(built):
         "demo",
         "mcp",
         "remote",
+        "capture",
         "hub",
         "python",
         "yaml",

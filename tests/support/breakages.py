@@ -118,8 +118,8 @@ BREAKAGES = (
     Breakage(
         "an invalid registry, in the window",
         _LOAD,
-        "    if raw.problems:\n        raise _error(raw.problems, where)\n    return ToolRegistry",
-        "    return ToolRegistry",
+        "    if raw.problems:\n        raise _error(raw.problems, where)\n    registry = ToolRegistry",
+        "    registry = ToolRegistry",
         ("gui/test_bad_input.py::test_an_invalid_registry_is_a_users_error_and_leaves_the_tools",),
     ),
     Breakage(
@@ -158,8 +158,8 @@ BREAKAGES = (
     Breakage(
         "2,000 tools: read in the background",
         "gui/glyphscope_gui/tools/actions.py",
-        "            lambda: bundled_registry(source) if isinstance(source, str) else load_registry(source),",
-        "            lambda found=load_registry(source): found,",
+        "            partial(_read, source),",
+        "            lambda found=_read(source): found,",
         ("gui/test_tools_dock.py::test_a_file_of_many_tools_is_read_in_another_thread",),
     ),
     Breakage(
