@@ -135,7 +135,7 @@ def test_a_process_killed_while_it_writes_leaves_the_old_file_and_its_remains_ar
 def test_a_project_is_read_back_unchanged(tmp_path):
     path = tmp_path / "p.glyphscope"
     digest = save_project(path, PROJECT)
-    assert load_project(path) == (PROJECT, digest, parse_document(PROJECT.request.registry))
+    assert load_project(path) == (PROJECT, digest, parse_document(PROJECT.request.registry), None)
     assert json.loads(path.read_text("utf-8"))["glyphscope_project"] == 2
 
 
@@ -267,7 +267,7 @@ def test_no_save_is_lost_between_two_processes(tmp_path):
         "path = Path(sys.argv[1])\n"
         "for _ in range(15):\n"
         "    while True:\n"
-        "        project, digest, _ = load_project(path)\n"
+        "        project, digest, *_ = load_project(path)\n"
         "        try:\n"
         "            save_project(path, msgspec.structs.replace(project, notes=project.notes + sys.argv[2]), digest)\n"
         "            break\n"

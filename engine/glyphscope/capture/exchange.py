@@ -11,6 +11,7 @@ import msgspec
 
 from glyphscope.base.errors import RecordError
 from glyphscope.base.inputs import read_file, storage_error
+from glyphscope.base.structs import ready
 from glyphscope.models.remote.api_answers import ChatApi
 from glyphscope.models.remote.keys import hidden_in, without
 from glyphscope.store.files import own_file
@@ -63,7 +64,7 @@ class Ended(msgspec.Struct, frozen=True, tag="ended"):
     cut: bool = False
 
 
-_LINE = msgspec.json.Decoder(Asked | Answered | Piece | Ended)
+_LINE = msgspec.json.Decoder(ready(Asked | Answered | Piece | Ended))
 
 
 class Exchange(msgspec.Struct, frozen=True):
