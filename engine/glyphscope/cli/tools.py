@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from glyphscope.base.figures import pluralize
+from glyphscope.base.shorten import listed, shorten
 from glyphscope.base.visible import escaped
 from glyphscope.cli.inputs import shown_source
 from glyphscope.cli.options import JsonOption
@@ -74,7 +75,7 @@ def print_problems(registry: ToolRegistry, to: str) -> None:
     names = name_problems(registry, to) if to in FORMS else ()
     if names:
         form = FORMS[to]
-        shown = ", ".join(name if len(name) < 40 else f"{name[:37]}…" for name in names[:3])
+        shown = listed([shorten(name, 40) for name in names], 3)
         print_note(
             f"! {form.title} accepts names of {form.limit}; {len(names)} of the tools have others: {shown}.",
             "yellow",

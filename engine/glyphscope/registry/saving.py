@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from glyphscope.base.errors import RegistryError, find_named
 from glyphscope.base.json_values import as_object
 from glyphscope.base.pointer import Path, to_pointer
-from glyphscope.base.shorten import shorten
+from glyphscope.base.shorten import listed, shorten
 from glyphscope.registry import openapi
 from glyphscope.registry.check import check_schema
 from glyphscope.registry.document import plain
@@ -201,9 +201,7 @@ class Unused(NamedTuple):
     places: tuple[str, ...]
 
     def __str__(self) -> str:
-        number = len(self.places)
-        where = shorten(", ".join(self.places[:3]), _SHOWN) + (", …" if number > 3 else "")
-        return f"{self.what} ({where}): {self.why}"
+        return f"{self.what} ({shorten(listed(self.places, 3), _SHOWN)}): {self.why}"
 
 
 class Notes:
