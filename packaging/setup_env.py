@@ -249,7 +249,13 @@ def main() -> None:
     run(*pip, "--no-deps", "--force-reinstall", llama_wheel())
     fetch_llama_data()
     say("installing Python packages: about a minute, 300 MB to fetch the first time")
-    run(*pip, "-e", f"{ROOT}[gui,local,mcp,remote,hub,python,yaml]", "--group", f"{ROOT}/pyproject.toml:dev")
+    run(
+        *pip,
+        "-e",
+        f"{ROOT}[gui,local,mcp,remote,capture,hub,python,yaml]",
+        "--group",
+        f"{ROOT}/pyproject.toml:dev",
+    )
     run(*pip, "--no-deps", EMBEDDED_MODEL)
     if complete:  # otherwise it is reported again the next time
         STAMP.write_text(current)
