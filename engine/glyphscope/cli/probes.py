@@ -197,6 +197,7 @@ USES = {
     "demo": "the embedded model",
     "mcp": "MCP servers",
     "remote": "endpoints",
+    "capture": "capturing requests",
     "hub": "downloading models by name",
     "python": "Python functions as tools",
     "yaml": "promptfoo's YAML files as suites",
