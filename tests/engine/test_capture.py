@@ -13,7 +13,7 @@ pytest.importorskip("httpx2")
 
 from capturing import answer_with_call, asking, delta, sse
 from glyphscope.capture import recording
-from glyphscope.capture.exchange import Asked, EndedBy, ExchangeWriter, wall_time
+from glyphscope.capture.exchange import Asked, EndedBy, ExchangeWriter
 from glyphscope.capture.recording import Recorded, record_exchange
 from glyphscope.events import PromptRendered, RunStarted, Token
 from glyphscope.store import History, read_record
@@ -39,7 +39,9 @@ def recorded(
     folder.mkdir(exist_ok=True)
     data = body if isinstance(body, bytes) else json.dumps(body).encode()
     writer = ExchangeWriter(
-        folder, Asked(number, api, PATHS[api], wall_time(), "http://127.0.0.1:9/v1", data), ()
+        folder,
+        Asked(number, api, PATHS[api], "2026-11-30T12:00:00.000+00:00", "http://127.0.0.1:9/v1", data),
+        (),
     )
     writer.answered(0.1, 200, kind, "")
     for place, piece in enumerate(pieces, 2):

@@ -240,7 +240,7 @@ def test_what_a_killed_capture_left_becomes_records_at_the_next_start(tmp_path):
         7,
         "chat",
         "/v1/chat/completions",
-        exchanges.wall_time(),
+        "2026-11-30T12:00:00.000+00:00",
         "http://x/v1",
         json.dumps(asking("a")).encode(),
     )

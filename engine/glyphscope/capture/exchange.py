@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -154,8 +153,3 @@ def read_exchange(path: Path) -> Exchange:
     late = max([0.0, *(line.t for line in lines if not isinstance(line, Asked))])
     ended = next((line for line in lines if isinstance(line, Ended)), Ended(late, "killed"))
     return Exchange(asked, answered, pieces, ended)
-
-
-def wall_time() -> str:
-    """The wall clock, as records have it."""
-    return datetime.now(UTC).isoformat(timespec="milliseconds")

@@ -23,11 +23,12 @@ from starlette.types import Receive, Scope, Send
 
 from glyphscope.base.errors import StorageError
 from glyphscope.base.figures import byte_size, duration
-from glyphscope.capture.exchange import MAX_REQUEST, Asked, EndedBy, ExchangeWriter, wall_time
+from glyphscope.capture.exchange import MAX_REQUEST, Asked, EndedBy, ExchangeWriter
 from glyphscope.capture.requests import api_of
 from glyphscope.models.remote.address import Address
 from glyphscope.models.remote.connection import trust
 from glyphscope.models.remote.failures import unreachable
+from glyphscope.store.files import now
 
 STALL_SECONDS = 600.0
 """The longest time between two pieces of an answer; a long prompt is read before the first."""
@@ -222,7 +223,7 @@ class CaptureProxy:
                 self._unrecorded.add(said)
                 self._note(f"Forwarded and not recorded: {said}.")
             return None
-        asked = Asked(next(self._numbers), api, path, wall_time(), str(self._to), body)
+        asked = Asked(next(self._numbers), api, path, now(), str(self._to), body)
         try:
             return ExchangeWriter(self._folder, asked, tuple(_keys(scope["headers"])))
         except StorageError as error:
