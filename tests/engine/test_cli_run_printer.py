@@ -30,6 +30,8 @@ from glyphscope.events import (
     TokenStep,
     ToolContent,
     ToolResult,
+    ToolsDeferred,
+    ToolsSearched,
     ToolStarted,
     TransformActed,
 )
@@ -91,6 +93,18 @@ CASES = [
             tokens=7,
         ),
         "✓ Difference: SYNTAX at character 1: now valid\n    Attempt 1 of 2, 7 tokens\n    abc",
+    ),
+    (
+        ToolsDeferred(search="search_tools", by="bm25", deferred=400, tokens=29_402, context=4_096),
+        "· Tools: 400 tools deferred to search_tools: all tools would take 29,402 tokens of 4,096",
+    ),
+    (
+        ToolsSearched(query=HOSTILE, by="bm25", found=("a", "b"), matches=3, loaded=("a",), left_off=("b",)),
+        "” → a\n    No room for: b",
+    ),
+    (
+        ToolsSearched(query="(", by="regex", problem="It ends early."),
+        "✗ Tool search: “(”\n    It ends early.",
     ),
     (TransformActed(name="tags", surface="response", what="took the tag away"), "tags: took the tag away"),
     (

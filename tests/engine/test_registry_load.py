@@ -40,7 +40,7 @@ def problems_of(document: object) -> dict[str, str]:
                 {"type": "function", "function": {"name": "weather", "description": "W", "parameters": CITY}}
             ]
         },
-        [{"name": "weather", "description": "W", "parameters": CITY, "defer_loading": True}],
+        [{"name": "weather", "description": "W", "parameters": CITY, "allowed_callers": ["direct"]}],
         {"name": "weather", "description": "W", "parameters": CITY},
         {
             "tools": [{"name": "weather", "title": "Weather", "description": "W", "inputSchema": CITY}],

@@ -485,11 +485,11 @@ def test_an_exported_registry_is_read_unchanged(dock, document, tmp_path):
 @pytest.mark.slow
 def test_an_import_lists_what_is_not_used_and_keeps_it(screen, dock, document, tmp_path):
     file = tmp_path / "anthropic.json"
-    tool = {"name": "ping", "input_schema": {"type": "object"}, "defer_loading": True}
+    tool = {"name": "ping", "input_schema": {"type": "object"}, "allowed_callers": ["direct"]}
     file.write_text(json.dumps([tool, {"type": "web_search_20260318", "name": "web_search"}]))
     dock.actions_.read_file(file)
     screen.until("One tool from anthropic.json")
-    screen.until("defer_loading (ping)")
+    screen.until("allowed_callers (ping)")
     screen.press("Replace")
     assert to_form(document.registry, "anthropic") == json.loads(file.read_text())
     assert dock.actions_.show_unused.isEnabled()

@@ -30,6 +30,7 @@ from glyphscope.events.choices import (
     StopOn,
     Strategy,
     Thinking,
+    ToolSearch,
     default_order,
     notation_members,
 )
@@ -91,6 +92,8 @@ from glyphscope.events.stages import (
     StageFinished,
     StageKind,
     StageStarted,
+    ToolsDeferred,
+    ToolsSearched,
     TransformActed,
 )
 from glyphscope.events.stream import (

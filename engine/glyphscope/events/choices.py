@@ -32,6 +32,8 @@ Strategy: TypeAlias = Literal["direct", "two-stage", "route-execute", "loop"]
 ToolUse: TypeAlias = Literal["enforced", "relaxed", "disabled"]
 FailurePolicy: TypeAlias = Literal["fatal", "tolerated"]
 Approval: TypeAlias = Literal["ask", "allow", "deny"]
+ToolSearch: TypeAlias = Literal["off", "bm25", "names", "regex", "router"]
+"""How tools are found that are not in the prompt; `off`: all of them are."""
 
 NOTATIONS: tuple[Notation, ...] = get_args(Notation)
 SHAPES: tuple[Shape, ...] = ("flat", "tool-args", "name-arguments")
@@ -142,6 +144,28 @@ TOOL_USE_CHOICES = (
     Choice("relaxed", "Auto", "The model may call tools or answer directly"),
     Choice("enforced", "Required", "An answer is rejected until a call has succeeded"),
     Choice("disabled", "None", "No tools are offered or executed"),
+)
+TOOL_SEARCH_CHOICES = (
+    Choice("off", "None", "All tools are in the prompt", "no tool search"),
+    Choice(
+        "bm25",
+        "By words",
+        "By words in names, descriptions and arguments; words that few tools have count more (BM25)",
+        "tools by words",
+    ),
+    Choice("names", "By names", "By the words of the tools’ names", "tools by names"),
+    Choice(
+        "regex",
+        "Regular expression",
+        "In names, descriptions and arguments",
+        "tools by regular expression",
+    ),
+    Choice(
+        "router",
+        "Router",
+        "The model chooses one tool by name in a separate prompt, as in the strategy route → execute",
+        "tools by router",
+    ),
 )
 FAILURE_CHOICES = (
     Choice("fatal", "Must not fail", "The last call of every tool must have succeeded"),

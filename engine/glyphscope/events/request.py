@@ -22,6 +22,7 @@ from glyphscope.events.choices import (
     STRATEGY_CHOICES,
     THINKING_CHOICES,
     TOOL_CHOICE_CHOICES,
+    TOOL_SEARCH_CHOICES,
     TOOL_USE_CHOICES,
     Approval,
     ArgumentOrder,
@@ -36,6 +37,7 @@ from glyphscope.events.choices import (
     StopOn,
     Strategy,
     Thinking,
+    ToolSearch,
     ToolUse,
     default_order,
 )
@@ -120,8 +122,10 @@ class LoopSettings(msgspec.Struct, frozen=True, kw_only=True):
     sizes, `allow` and `deny` apply to every strategy that executes calls. `max_identical_calls` is how often the same
     call can run. `allow` None allows every tool of the registry; `allow` and `deny` apply to the tools that are
     offered and to those that are executed. `transforms` are applied in order. `max_invalid_turns` is the number of
-    consecutive invalid turns before the run stops; the model gets the error of each. `prompt` names the preset of the
-    system message, which a template in the request replaces.
+    consecutive invalid turns before the run stops; the model gets the error of each. If the tools would take more than
+    the share `defer_tools` of the context, they are deferred: a search tool finds them by `tool_search`, at most
+    `max_found_tools` at a time. `prompt` names the preset of the system message, which a template in the request
+    replaces.
     """
 
     presets: tuple[str, ...] = ()
@@ -170,6 +174,19 @@ class LoopSettings(msgspec.Struct, frozen=True, kw_only=True):
     fix_empty_final_disable_tools: Annotated[bool, Setting(
         "Retry without tools", "Offer no tools when an empty answer is retried",
     )] = True  # fmt: skip
+    tool_search: Annotated[ToolSearch, Setting(
+        "Tool search", "How the model finds tools that are not in the prompt",
+        choices=TOOL_SEARCH_CHOICES, special="off",
+    )] = "bm25"  # fmt: skip
+    defer_tools: Annotated[float, Setting(
+        "Tools in the prompt",
+        "The largest share of the context that tools may take; if they would take more, the model searches for them",
+        least=0, most=1, unit="%", needs=("tool_search",),
+    )] = 0.5  # fmt: skip
+    max_found_tools: Annotated[int, Setting(
+        "Found tools", "Maximum number of tools that one search adds to the prompt",
+        least=1, most=100, needs=("tool_search",),
+    )] = 5  # fmt: skip
     allow: tuple[str, ...] | None = None
     deny: tuple[str, ...] = ()
     transforms: tuple[str, ...] = ()

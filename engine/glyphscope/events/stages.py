@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from glyphscope.events.base import Code, Count, Milliseconds, Position, RunEvent
+from glyphscope.events.choices import ToolSearch
 
 StageKind: TypeAlias = Literal[
     "call",
@@ -162,8 +163,44 @@ class FinalAnswer(RunEvent, frozen=True, kw_only=True, tag="final_answer"):
     recovered: bool = False
 
 
+class ToolsDeferred(RunEvent, frozen=True, kw_only=True, tag="tools_deferred"):
+    """Tools of a conversation are not in its prompt until they are found with the tool named `search`, in the way `by`.
+
+    `deferred` is their number, `loaded` are the names of those in the prompt. All of them together would take `tokens`
+    of a model's `context`, which is 0 if unknown.
+    """
+
+    search: str
+    by: ToolSearch
+    deferred: Count
+    loaded: tuple[str, ...] = ()
+    tokens: Count = 0
+    context: Count = 0
+
+
+class ToolsSearched(RunEvent, frozen=True, kw_only=True, tag="tools_searched"):
+    """The model searched for tools; a `problem` is why it could not. `told` is exactly the text that the model gets.
+
+    `found` are the names of the best tools, at most as many as the request allows, of all that match (`matches`).
+    `loaded` are the tools in the prompt from the next turn on: `left_off` are found ones for which there is no room,
+    `unloaded` are earlier ones that made room.
+    """
+
+    query: str
+    by: ToolSearch
+    found: tuple[str, ...] = ()
+    matches: Count = 0
+    loaded: tuple[str, ...] = ()
+    left_off: tuple[str, ...] = ()
+    unloaded: tuple[str, ...] = ()
+    problem: str = ""
+    sent: str = msgspec.field(default="", name="told")
+
+
 StrategyEvent: TypeAlias = (
     StageFinished
+    | ToolsDeferred
+    | ToolsSearched
     | ConstraintReady
     | CandidatesFound
     | Routed

@@ -264,6 +264,7 @@ _LEFT_OUT: dict[str, dict[str, Any]] = {
         "stop": (),
     },
     "model": {"reads_thinking": None, "reads_effort": None, "load": None},
+    "request.loop": {"tool_search": "bm25", "defer_tools": 0.5, "max_found_tools": 5},
 }
 """Members of a run's start that early records do not have, with the values at which they are left out, so that a
 record without them is written again byte for byte.
@@ -287,8 +288,9 @@ def encode_event(event: RunEvent) -> bytes:
 def _as_recorded(event: RunStarted) -> dict[str, Any]:
     document: dict[str, Any] = msgspec.to_builtins(event)
     for part, usual in _LEFT_OUT.items():
-        members = document[part]
-        document[part] = {n: v for n, v in members.items() if n not in usual or v != usual[n]}
+        *above, name = part.split(".")
+        holder = document[above[0]] if above else document
+        holder[name] = {n: v for n, v in holder[name].items() if n not in usual or v != usual[n]}
     return document
 
 

@@ -24,6 +24,7 @@ from glyphscope.grammar.match.earley import ActiveRule
 from glyphscope.grammar.match.words import Continuation
 from glyphscope.grammar.tree import Grammar, Origin, with_suffix
 from glyphscope.registry import ToolRegistry
+from glyphscope.runs.deferral import offered
 from glyphscope.runs.state import NO_STAGE, StagePlace, StageState
 from glyphscope.runs.strategies.loop.guards import calls_per_turn
 from glyphscope.runs.strategies.loop.tool_loop import TurnPlan, plan_expects, plan_request
@@ -374,6 +375,8 @@ def _turn(
 ) -> StageConstraint:
     """A turn of a conversation: a call is required until there was one, if at all."""
     settings, last = request.loop, place.kind == "final"
+    if place.deferred is not None:
+        registry = offered(registry, place.deferred, place.loaded)
     if last and settings.fix_empty_final_disable_tools:
         return StageConstraint()
     words = settings.tool_use != "enforced" or place.called

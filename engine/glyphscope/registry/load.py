@@ -133,6 +133,7 @@ def _fact_problems(item: RawTool) -> Iterator[Problem]:
         "input_examples": (list, "Examples are a list of objects, each with the arguments of a call."),
         "output_schema": (dict, "The schema of results is a JSON Schema."),
         "annotations": (dict, "Annotations are an object."),
+        "defer_loading": (bool, "defer_loading is true or false."),
     }
     for name, value in item.facts.items():
         kind, words = expected[name]

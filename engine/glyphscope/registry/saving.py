@@ -227,8 +227,7 @@ class Notes:
 
 _AT_PROVIDER = "runs at the provider; it is not offered to a model here."
 _WHY = {
-    "tool_search": "tools are not searched for: all allowed tools are offered at once.",
-    "defer_loading": "all allowed tools are offered at once.",
+    "tool_search": "the tool loop has its own search for deferred tools.",
     "allowed_callers": "calls come only from the model, not from code that it writes.",
     "cache_control": "a model here keeps what is equal of the prompt without a mark.",
     "eager_input_streaming": "arguments are always shown while they are written.",

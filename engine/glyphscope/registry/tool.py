@@ -26,7 +26,7 @@ def custom_parameters(form: Any) -> dict[str, Any]:
     return {"type": "object", "properties": {CUSTOM_INPUT: text}, "required": [CUSTOM_INPUT]}
 
 
-FACTS = ("strict", "input_examples", "output_schema", "annotations")
+FACTS = ("strict", "input_examples", "output_schema", "annotations", "defer_loading")
 """The members of a tool beside its name, description and parameters, each written only if it is given."""
 
 
@@ -36,8 +36,9 @@ class Tool:
 
     `strict` asks endpoints to enforce the schema; None leaves it to them. `input_examples` are arguments as an author
     would write them, `output_schema` is the JSON Schema of structured results, and `annotations` are those of MCP,
-    which are claims. `kept` is the tool as its file has it (`registry/tool_forms.py`), by which it is saved in that
-    form again; it decides nothing else.
+    which are claims. `defer_loading`: a conversation searches for the tool instead of having it in its prompt; None
+    leaves that to the run. `kept` is the tool as its file has it (`registry/tool_forms.py`), by which it is saved in
+    that form again; it decides nothing else.
     """
 
     name: str
@@ -48,6 +49,7 @@ class Tool:
     input_examples: tuple[dict[str, Any], ...] = ()
     output_schema: dict[str, Any] | None = None
     annotations: dict[str, Any] = field(default_factory=dict)
+    defer_loading: bool | None = None
     kept: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
     def facts(self) -> dict[str, Any]:

@@ -150,6 +150,7 @@ def _both(*names: str) -> tuple[str, str]:
 
 _PLAIN = {"name": at("name"), "description": at("description")}
 _STRICT = {"strict": at("strict")}
+_DEFERRED = {"defer_loading": at("defer_loading")}
 
 
 def _has(key: str) -> Callable[[dict[str, Any]], bool]:
@@ -193,7 +194,13 @@ SHAPES: tuple[Shape, ...] = (
     Shape(
         "anthropic",
         _has("input_schema"),
-        {**_PLAIN, "parameters": at("input_schema"), **_STRICT, "input_examples": at("input_examples")},
+        {
+            **_PLAIN,
+            "parameters": at("input_schema"),
+            **_STRICT,
+            **_DEFERRED,
+            "input_examples": at("input_examples"),
+        },
     ),
     Shape(
         "mcp",
@@ -212,6 +219,7 @@ SHAPES: tuple[Shape, ...] = (
             **_PLAIN,
             "parameters": at("parameters_json_schema"),
             **_STRICT,
+            **_DEFERRED,
             "output_schema": at("return_schema"),
         },
     ),
@@ -228,14 +236,20 @@ SHAPES: tuple[Shape, ...] = (
     Shape(
         "openai-responses",
         lambda item: item.get("type") == "custom",
-        {**_PLAIN, "parameters": _custom("format", nested=False)},
+        {**_PLAIN, "parameters": _custom("format", nested=False), **_DEFERRED},
         {"type": "custom"},
         custom=True,
     ),
     Shape(
         "openai-responses",
         lambda item: item.get("type") == "function",
-        {**_PLAIN, "parameters": at("parameters"), **_STRICT, "output_schema": at("output_schema")},
+        {
+            **_PLAIN,
+            "parameters": at("parameters"),
+            **_STRICT,
+            **_DEFERRED,
+            "output_schema": at("output_schema"),
+        },
         {"type": "function"},
     ),
     Shape(
@@ -255,7 +269,7 @@ SHAPES: tuple[Shape, ...] = (
             ),
         },
     ),
-    Shape("functions", lambda item: True, {**_PLAIN, "parameters": at("parameters"), **_STRICT}),
+    Shape("functions", lambda item: True, {**_PLAIN, "parameters": at("parameters"), **_STRICT, **_DEFERRED}),
 )
 """In the order in which they are tried."""
 GEMINI_DECLARED = Shape(

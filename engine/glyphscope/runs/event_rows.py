@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from glyphscope.base.figures import duration_ms, plain_number
-from glyphscope.base.shorten import capitalised, excerpt
+from glyphscope.base.shorten import and_more, capitalised, excerpt
 from glyphscope.base.translate import Translate, english
 from glyphscope.events import (
     AnyEvent,
@@ -29,6 +29,8 @@ from glyphscope.events import (
     ToolContent,
     ToolProgressed,
     ToolResult,
+    ToolsDeferred,
+    ToolsSearched,
     ToolStarted,
     TransformActed,
 )
@@ -109,6 +111,10 @@ def describe(event: AnyEvent, tr: Translate = english) -> EventRow | None:
             heading = Note("heading", f"{event.name} ({surfaces.get(event.surface, event.surface)})")
             words = f"{event.name}: {event.what}"
             return EventRow(tr("Transform"), words, notes=(heading, Note("words", event.what)))
+        case ToolsDeferred():
+            return _deferred(event, tr)
+        case ToolsSearched():
+            return _searched(event, tr)
         case LimitReached():
             used, allowed = plain_number(event.used), plain_number(event.allowed)
             words = tr("{limit}: {used} of {allowed}", limit=event.limit, used=used, allowed=allowed)
@@ -199,6 +205,8 @@ def _execution(event: ToolStarted | ToolProgressed | ToolResult, tr: Translate) 
             return EventRow(title, _result_words(event, tr), mark, notes, of, bytes=event.bytes, ms=event.ms)
 
 
+_MOST_NAMED = 6
+"""Tools that a row names."""
 _MOST_COMPARED = 100_000
 """Characters of a message that is compared with the result's structured content."""
 
@@ -337,6 +345,41 @@ def _routed(event: Routed, tr: Translate) -> EventRow:
             words, said = tr("no tool"), tr("No suitable tool: none is called.")
     question = (Note("text", event.question, title=tr("Question")),) if event.question else ()
     return EventRow(tr("Routed"), words, notes=(Note("words", said), *question))
+
+
+def deferred_words(event: ToolsDeferred, tr: Translate = english) -> str:
+    """`400 tools deferred to search_tools: all tools would take 29,402 tokens of 4,096`."""
+    words = tr("%n tool(s) deferred to {search}", "", event.deferred, search=event.search)
+    if not event.context:
+        return words
+    cost = tr(
+        "all tools would take {tokens:,} tokens of {context:,}", tokens=event.tokens, context=event.context
+    )
+    return f"{words}: {cost}"
+
+
+def _deferred(event: ToolsDeferred, tr: Translate) -> EventRow:
+    loaded = Note("words", tr("In the prompt: {tools}.", tools=", ".join((event.search, *event.loaded))))
+    return EventRow(tr("Tools"), deferred_words(event, tr), notes=(loaded,))
+
+
+def _searched(event: ToolsSearched, tr: Translate) -> EventRow:
+    title, sent = tr("Tool search"), tr("Message to the model")
+    said = (Note("heading", sent), Note("text", event.sent, title=sent))
+    asked = f"“{excerpt(event.query)}”"
+    if event.problem:
+        return EventRow(title, asked, "impossible", (Note("problem", event.problem, brief=True), *said))
+    loaded = [name for name in event.found if name in event.loaded]
+    found = and_more(list(map(excerpt, loaded)), _MOST_NAMED) if loaded else tr("no tool")
+    notes = [Note("words", tr("%n tool(s) match.", "", event.matches))]
+    if event.left_off:
+        notes.append(Note("problem", tr("No room for: {tools}", tools=", ".join(event.left_off)), brief=True))
+    if event.unloaded:
+        notes.append(
+            Note("words", tr("No longer loaded: {tools}", tools=", ".join(event.unloaded)), brief=True)
+        )
+    notes.append(Note("words", tr("In the prompt now: {tools}", tools=", ".join(event.loaded) or tr("none"))))
+    return EventRow(title, f"{asked} → {found}", "holds" if loaded else "impossible", (*notes, *said))
 
 
 def _candidate_notes(event: CandidatesFound, tr: Translate) -> Iterator[Note]:

@@ -19,6 +19,8 @@ from glyphscope.events import (
     StageStarted,
     ToolContent,
     ToolResult,
+    ToolsDeferred,
+    ToolsSearched,
     ToolStarted,
 )
 from glyphscope.registry import Tool
@@ -67,6 +69,8 @@ class RecordedInteraction:
             len(event.request.router.answers) for event in events if isinstance(event, RunStarted)
         )
         self._answers = deque(answers[beforehand:])  # the request answers the first ones itself
+        self.deferred = next((event for event in events if isinstance(event, ToolsDeferred)), None)
+        self._searches = deque(event for event in events if isinstance(event, ToolsSearched))
         self._limit_seconds = _limit_seconds(events)
         self._stopped_after = _stopped_after(events)
         self._sources = self._recorded_sources(events)
@@ -94,6 +98,10 @@ class RecordedInteraction:
     def elapsed(self, turns: int) -> float:
         """The seconds after this many turns if the time limit was reached there; otherwise 0."""
         return self._limit_seconds.get(turns, 0.0)
+
+    def next_search(self) -> ToolsSearched | None:
+        """The next search for deferred tools, which says what was loaded: that depends on the model's tokens."""
+        return self._searches.popleft() if self._searches else None
 
     def next_outcome(self) -> Outcome:
         """The outcome of the next executed call."""

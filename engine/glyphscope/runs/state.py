@@ -38,6 +38,8 @@ from glyphscope.events import (
     Token,
     ToolKnown,
     ToolResult,
+    ToolsDeferred,
+    ToolsSearched,
     Violation,
     add_violation,
 )
@@ -100,13 +102,15 @@ class CallState:
 
 class StagePlace(NamedTuple):
     """The facts that decide the constraint of a stage: its kind, and from the stages before it the tool that was named,
-    whether a call was executed, and how often the router was asked.
+    whether a call was executed, how often the router was asked, and what is deferred and loaded of the tools.
     """
 
     kind: StageKind = "call"
     tool: str = ""
     called: bool = False
     asked: int = 0
+    deferred: ToolsDeferred | None = None
+    loaded: tuple[str, ...] = ()
 
 
 NO_STAGE = StagePlace()
@@ -398,12 +402,14 @@ def _after(stage: StageState) -> StagePlace:
     """The place of the stage after this one, as far as earlier stages decide it."""
     place = stage.place
     routed = [event.tool for event in stage.outline if isinstance(event, Routed)]
+    searched = [event.loaded for event in stage.outline if isinstance(event, ToolsSearched)]
     if stage.kind == "name" and stage.tool is not None:
         place = place._replace(tool=stage.tool.name)
     return place._replace(
         tool=routed[-1] if routed else place.tool,
         called=place.called or stage.kind == "tool",
         asked=place.asked + (stage.kind == "router"),
+        loaded=searched[-1] if searched else place.loaded,
     )
 
 
@@ -463,6 +469,9 @@ def _reduce_stage(state: RunState, stage: StageState, event: AnyEvent) -> None:
         case ApprovalGiven() | QuestionAnswered():
             stage.waited += 0.0 if stage.asked is None else max(event.t - stage.asked, 0.0)
             stage.asked = None
+            stage.outline.append(event)
+        case ToolsDeferred():
+            stage.earlier = stage.earlier._replace(deferred=event, loaded=event.loaded)
             stage.outline.append(event)
         case ToolResult():
             stage.waited += event.waited_ms / 1000

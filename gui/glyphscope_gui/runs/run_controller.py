@@ -23,6 +23,7 @@ from glyphscope.events import (
     RunRequest,
     RunStarted,
     StageStarted,
+    ToolsDeferred,
     TransformActed,
 )
 from glyphscope.runs import PreparedRequest, RunState, reduce_event
@@ -49,7 +50,7 @@ from glyphscope_gui.runs.worker.run_worker import RunWorker
 from glyphscope_gui.shared.background import WorkLine, end_work
 
 _BEFORE = (
-    RunStarted, StageStarted, CandidatesFound, TransformActed, PromptRendered, RunFailed, RunFinished
+    RunStarted, StageStarted, CandidatesFound, ToolsDeferred, TransformActed, PromptRendered, RunFailed, RunFinished
 )  # fmt: skip
 """The events of a run before the model begins to work, and the events that can end the run at that point."""
 

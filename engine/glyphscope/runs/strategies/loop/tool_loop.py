@@ -30,14 +30,19 @@ from glyphscope.events import (
 )
 from glyphscope.registry import ToolRegistry
 from glyphscope.runs.context import Context, Ending
+from glyphscope.runs.deferral import DeferredTools, deferral
+from glyphscope.runs.envelope import escaped
 from glyphscope.runs.prepared import PreparedRequest
+from glyphscope.runs.recorded import RecordedInteraction
 from glyphscope.runs.strategies.decode import Decoding, Generated, stopping_on
 from glyphscope.runs.strategies.loop.guards import Guards, calls_per_turn
 from glyphscope.runs.strategies.loop.history_policy import EMPTY_NOTE, LoopHistory, fault_note, with_system
 from glyphscope.runs.strategies.request import generate_request, priced_prompt, special_tokens, with_messages
+from glyphscope.runs.strategies.routing.route import route, with_query
 from glyphscope.runs.strategies.turns import expected_answer, expected_calls
 from glyphscope.runs.tool_access import visible_registry, without_tools
 from glyphscope.runs.tool_execution import execute
+from glyphscope.runs.tool_search import SearchError
 from glyphscope.runs.transforming import Chain, chain_of
 from glyphscope.turns import AnswerValidator, Expected, TurnOptions, own_form
 from glyphscope.turns.form import Choice
@@ -71,6 +76,7 @@ class _Loop:
         self._asking_again = self._asked_again = False  # requesting the last answer again, which was empty
         self._outcomes: dict[str, bool] = {}  # by tool, whether its last call succeeded
         self._any_ok = False
+        self._deferred: DeferredTools | None = None
 
     def events(self) -> Generator[AnyEvent, None, Ending]:
         try:
@@ -83,6 +89,7 @@ class _Loop:
     def _conversed(self) -> Generator[AnyEvent, None, Ending]:
         for event in self._tools.acted:
             yield self._emitter.stamp(event)
+        yield from self._defer()
         ending: Ending | None = None
         while ending is None:
             if self._context.interaction.cancelled.is_set():
@@ -98,9 +105,24 @@ class _Loop:
             ending = yield from self._after(plan, said)
         return ending
 
+    @property
+    def _recorded(self) -> RecordedInteraction | None:
+        interaction = self._context.interaction
+        return interaction if isinstance(interaction, RecordedInteraction) else None
+
+    def _defer(self) -> Generator[AnyEvent, None, None]:
+        """Leave tools out of the prompt if they are to be searched for; in a replay, if they were."""
+        request, tools, model = with_system(self._context.request), self._tools.registry, self._context.model
+        recorded = self._recorded
+        event = recorded.deferred if recorded is not None else deferral(request, tools, model)
+        if event is not None:
+            yield self._emitter.stamp(event)
+            self._deferred = DeferredTools(request, tools, event, model)
+
     def _plan(self) -> TurnPlan:
         """The plan of the next turn."""
-        registry, settings = self._tools.registry, self._settings
+        settings = self._settings
+        registry = self._tools.registry if self._deferred is None else self._deferred.offered
         if self._asking_again and settings.fix_empty_final_disable_tools:
             return TurnPlan(without_tools(registry), 0, words=True, last=True)
         words = not self._enforced or bool(self._outcomes)
@@ -130,10 +152,14 @@ class _Loop:
             self._conversation.called(said.content, said.reasoning, ready)
         else:
             self._conversation.said(said.text[: said.calls_end])
-        yield from ready
+        yield from (call for call in ready if not self._is_search(call))
         for call in ready:
             if (limit := self._guards.call(call.tool, call.arguments)) is not None:
                 return (yield from self._stopped(limit))
+            if self._is_search(call):
+                if (yield from self._searched(call)):
+                    return Ending("cancelled", False)
+                continue
             result = yield from execute(self._context, call, turn=self._turns, rewrite=self._chain.result)
             self._conversation.answered(result.sent, call if self._native else None)
             self._outcomes[call.tool] = result.ok
@@ -146,8 +172,38 @@ class _Loop:
 
     def _ready(self, call: CallReady) -> CallReady:
         """The call by the tool's own name, which a transform may have changed for the model."""
-        own_name = self._tools.own_names[call.tool]
+        own_name = self._tools.own_names.get(call.tool, call.tool)
         return self._emitter.stamp(msgspec.structs.replace(call, tool=own_name, call=self._emitter.call_id()))
+
+    def _is_search(self, call: CallReady) -> bool:
+        return self._deferred is not None and call.tool == self._deferred.name
+
+    def _searched(self, call: CallReady) -> Generator[AnyEvent, None, bool]:
+        """Search for tools, and add what the model gets to the conversation. Returns whether the run was stopped."""
+        deferred, query = self._deferred, str(call.arguments["query"])
+        assert deferred is not None
+        matches: list[str] = []
+        problem = ""
+        if deferred.event.by == "router":
+            asked = with_query(self._context, deferred.routed(query), query)
+            routed, generated = yield from route(asked, (), [])
+            if generated.reason == "cancelled":
+                return True
+            matches = [routed.tool] if routed is not None and routed.tool else []
+        else:
+            try:
+                matches = deferred.index.ranked(query)
+            except SearchError as error:
+                problem = str(error)
+        recorded = None if self._recorded is None else self._recorded.next_search()
+        event = deferred.load(query, matches, problem, recorded)
+        sent, acted = self._chain.result(event.sent)
+        for each in acted:
+            yield self._emitter.stamp(each)
+        sent = escaped(sent)
+        yield self._emitter.stamp(msgspec.structs.replace(event, sent=sent))
+        self._conversation.answered(sent, call if self._native else None)
+        return False
 
     def _without_progress(self, plan: TurnPlan, fault: Violation) -> Generator[AnyEvent, None, Ending | None]:
         """A turn without a valid call: the model gets the error, unless there were too many such turns."""

@@ -27,6 +27,7 @@ from glyphscope.prompting.strategies import Exchange, render_executor, render_ro
 from glyphscope.registry import ToolRegistry
 from glyphscope.registry.making import object_schema
 from glyphscope.runs.context import Context, Ending
+from glyphscope.runs.prepared import PreparedRequest
 from glyphscope.runs.strategies.decode import Generated, ending_of
 from glyphscope.runs.strategies.generate import GenerationTask, call_task
 from glyphscope.runs.strategies.repair import generate_repaired
@@ -81,7 +82,7 @@ def route_execute(context: Context) -> Generator[AnyEvent, None, Ending]:
     candidates = find_candidates(request.prompt, request.router.names)
     exchanges: list[Exchange] = []
     while True:
-        routed, generated = yield from _route(context, candidates, exchanges)
+        routed, generated = yield from route(context, candidates, exchanges)
         if routed is None:
             return Ending(generated.reason, False)
         if routed.choice == "none":
@@ -96,10 +97,10 @@ def route_execute(context: Context) -> Generator[AnyEvent, None, Ending]:
         exchanges.append(Exchange(generated.text, routed.question, answer))
 
 
-def _route(
+def route(
     context: Context, candidates: tuple[NameCandidate, ...], exchanges: list[Exchange]
 ) -> Generator[AnyEvent, None, tuple[Routed | None, Generated]]:
-    """The router's choice and its text; None for an invalid choice."""
+    """The router's stage: its choice, None for an invalid one, and its text."""
     settings = context.request.router
     yield context.emitter.enter(ROUTER, "Router", ROUTER)
     if settings.names and not exchanges:
@@ -111,6 +112,14 @@ def _route(
     routed = Routed(choice=chosen["choice"], tool=chosen["tool"] or "", question=chosen["question"] or "")
     yield context.emitter.stamp(routed)
     return routed, generated
+
+
+def with_query(context: Context, registry: ToolRegistry, query: str) -> Context:
+    """The context of a router that chooses among those tools for a query, without a question and an earlier turn."""
+    asked = context.request
+    router = msgspec.structs.replace(asked.router, max_questions=0, names={})
+    request = msgspec.structs.replace(asked, prompt=query, history=(), router=router, native="", form={})
+    return replace(context, prepared=PreparedRequest(request, registry))
 
 
 def _routing_task(
