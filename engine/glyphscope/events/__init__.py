@@ -62,7 +62,7 @@ from glyphscope.events.request import (
     ToolCall,
     under_constraint,
 )
-from glyphscope.events.sampling import SAMPLING_OFF, Sampling, read_bias
+from glyphscope.events.sampling import Sampling, read_bias
 from glyphscope.events.setting import (
     Choice,
     Field,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from functools import cache
 from typing import Annotated, Any
 
 import msgspec
@@ -168,9 +169,7 @@ class Sampling(msgspec.Struct, frozen=True, kw_only=True):
         """
         always = ("top_k", "top_p", "min_p")
         return tuple(
-            title
-            for name, title in FILTERS.items()
-            if name in always or getattr(self, name) != SAMPLING_OFF[name]
+            title for name, title in FILTERS.items() if name in always or getattr(self, name) != _off()[name]
         )
 
     @property
@@ -179,7 +178,7 @@ class Sampling(msgspec.Struct, frozen=True, kw_only=True):
         greedy = self.temperature <= 0
         on = {
             name: value
-            for name, off in SAMPLING_OFF.items()
+            for name, off in _off().items()
             if (value := getattr(self, name)) != off and not (greedy and name in FILTERS)
         }
         more = {
@@ -191,10 +190,12 @@ class Sampling(msgspec.Struct, frozen=True, kw_only=True):
         return on | more
 
 
-SAMPLING_OFF: dict[str, Any] = {
-    name: field.off for name, field in settings_of(Sampling).items() if field.off is not UNSET
-}
-"""The values of `Sampling` that have no effect."""
+@cache
+def _off() -> dict[str, Any]:
+    """The values of `Sampling` that have no effect."""
+    return {name: field.off for name, field in settings_of(Sampling).items() if field.off is not UNSET}
+
+
 FILTERS: dict[str, Filter] = {
     "top_n_sigma": "top-n-sigma", "top_k": "top-k", "typical_p": "typical-p", "top_p": "top-p", "min_p": "min-p",
     "xtc_probability": "XTC",

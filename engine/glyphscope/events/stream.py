@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
 from typing import Any, Literal, TypeAlias
 
 import msgspec
@@ -246,7 +247,11 @@ AnyEvent: TypeAlias = (
     | StopStringFound | StrategyEvent | ExecutionEvent
 )  # fmt: skip
 
-_decoder: msgspec.json.Decoder[AnyEvent] = msgspec.json.Decoder(ready(AnyEvent))
+
+@cache
+def _decoder() -> msgspec.json.Decoder[AnyEvent]:
+    """Made when it is needed: reading the types of all events takes longer than a short command may."""
+    return msgspec.json.Decoder(ready(AnyEvent))
 
 
 _LEFT_OUT: dict[str, dict[str, Any]] = {
@@ -296,4 +301,4 @@ def _as_recorded(event: RunStarted) -> dict[str, Any]:
 
 def decode_event(line: bytes | str) -> AnyEvent:
     """The event of one line. Raises `msgspec.DecodeError` (a `ValueError`) for anything else."""
-    return _decoder.decode(line)
+    return _decoder().decode(line)

@@ -14,13 +14,19 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import ClassVar, Generic, TypeAlias, TypeVar
 
+import msgspec
+
 from glyphscope.grammar.chars import Ranges
 
 T = TypeVar("T")
 
 
 class _Leaf:
-    """A node without inner nodes."""
+    """A node without inner nodes.
+
+    Leaves are structs, which are made, hashed and compared in C; other nodes are not, as C would overflow its stack
+    where Python raises RecursionError.
+    """
 
     __slots__ = ()
     inner: ClassVar[tuple[Node, ...]] = ()
@@ -37,15 +43,13 @@ class _AroundOne:
         return (self.body,)
 
 
-@dataclass(frozen=True, slots=True)
-class Literal(_Leaf):
+class Literal(_Leaf, msgspec.Struct, frozen=True):
     """This text."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class CharClass(_Leaf):
+class CharClass(_Leaf, msgspec.Struct, frozen=True):
     """One character in (or, if negated, outside) sorted, disjoint ranges of code points, both ends included."""
 
     ranges: Ranges
@@ -91,8 +95,7 @@ class Repeat(_AroundOne):
         return known or f"{{{self.minimum},{'' if self.maximum is None else self.maximum}}}"
 
 
-@dataclass(frozen=True, slots=True)
-class RuleRef(_Leaf):
+class RuleRef(_Leaf, msgspec.Struct, frozen=True):
     """A text of the rule of this name."""
 
     name: str
@@ -123,8 +126,7 @@ class Except(_AroundOne):
     body: Node
 
 
-@dataclass(frozen=True, slots=True)
-class TokenMatch(_Leaf):
+class TokenMatch(_Leaf, msgspec.Struct, frozen=True):
     """One token of a model's vocabulary, or any other token: given by its id, or by its name in `<…>`.
 
     GBNF's `<[5]>`, `<think>`, `!<[5]>`. It does not match characters; only a run with that model can match it.
@@ -207,8 +209,7 @@ Node: TypeAlias = (
 """Each has `inner`, the nodes directly inside it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(msgspec.Struct, frozen=True):
     """The place from which a rule was made: a JSON Pointer into the `parameters` of a tool.
 
     `text_keywords`: the pointers of all keywords that limit its text or count its members, if some of them are at
@@ -245,8 +246,7 @@ class Rule:
         return tuple(refs(self.body))
 
 
-@dataclass(frozen=True, slots=True)
-class Unenforced:
+class Unenforced(msgspec.Struct, frozen=True):
     """A constraint that the grammar does not enforce: `keyword` at the schema place `pointer`, and why not.
 
     The validator checks it on the value, unless it is not `checked`.
@@ -259,8 +259,7 @@ class Unenforced:
     checked: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Ordered:
+class Ordered(msgspec.Struct, frozen=True):
     """An object with members only in the schema's order, although any order was requested, and the reason."""
 
     tool: str

@@ -26,10 +26,9 @@ def normalise(schema: dict[str, Any] | bool) -> dict[str, Any] | bool:
         return root
     draft = draft_of(root)
     identifier = "id" if draft in (3, 4) else "$id"
-    for place in SchemaPlaces(root).all:
-        if isinstance(place.schema, dict):
-            _drop_unset(place.schema)
     places = SchemaPlaces(root)
+    if [place for place in places.all if isinstance(place.schema, dict) and _drop_unset(place.schema)]:
+        places = SchemaPlaces(root)  # without the schemas of the keywords that are gone
     targets = _targets(places)
     nodes = [(place.path, place.schema) for place in places.all if isinstance(place.schema, dict)]
     for path, node in nodes:
@@ -68,12 +67,14 @@ def _targets(places: SchemaPlaces) -> list[_Reference]:
     return found
 
 
-def _drop_unset(node: dict[str, Any]) -> None:
-    """Without keywords that are as good as absent, and without repeated names."""
-    for keyword in [keyword for keyword, value in node.items() if is_unset(keyword, value)]:
+def _drop_unset(node: dict[str, Any]) -> bool:
+    """Without keywords that are as good as absent, of which there was at least one, and without repeated names."""
+    unset = [keyword for keyword, value in node.items() if is_unset(keyword, value)]
+    for keyword in unset:
         del node[keyword]
     if isinstance(names := node.get("required"), list):
         node["required"] = list(dict.fromkeys(names))
+    return bool(unset)
 
 
 def _forget_unknown(node: dict[str, Any], draft: int) -> None:
