@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import fcntl
-import os
 import queue
 import socket
 import threading
@@ -16,7 +14,7 @@ from typing import Any
 import uvicorn
 
 from glyphscope.base.errors import GlyphscopeError, ModelError, StorageError
-from glyphscope.base.inputs import storage_error
+from glyphscope.base.locks import folder_alone
 from glyphscope.capture.proxy import STALL_SECONDS, CaptureProxy
 from glyphscope.capture.recording import Recorded, left_over, open_like, record_exchange
 from glyphscope.models.remote.address import Address
@@ -56,7 +54,13 @@ class CaptureServer:
             opened.callback(self._child.close)
             if model:
                 self._child.call(_RECORD_SECONDS, open_like, model)
-            opened.callback(os.close, _locked(folder))
+            # another capture's open files are not left over
+            busy = StorageError(
+                "Another capture writes to this folder.",
+                where=str(folder),
+                hint="Choose another one with --records.",
+            )
+            opened.enter_context(folder_alone(folder, busy))
             self._socket = opened.enter_context(_bound(port))
             self.port: int = self._socket.getsockname()[1]
             if to.loopback and to.origin.rpartition(":")[2] == str(self.port):
@@ -127,25 +131,6 @@ class _Server(uvicorn.Server):
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
-
-
-def _locked(folder: Path) -> int:
-    """The folder, made and locked, as another capture's open files are not left over. Raises StorageError."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        lock = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError as error:
-        raise storage_error(error, folder, "written") from error
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(lock)
-        raise StorageError(
-            "Another capture writes to this folder.",
-            where=str(folder),
-            hint="Choose another one with --records.",
-        ) from None
-    return lock
 
 
 def _bound(port: int) -> socket.socket:

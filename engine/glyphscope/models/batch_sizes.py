@@ -6,7 +6,6 @@ for each token: hardly less on a processor, several times less on a GPU.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import math
 import os
@@ -14,7 +13,7 @@ import platform
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, suppress
 from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
@@ -25,6 +24,7 @@ from msgspec import UNSET
 
 from glyphscope.base.errors import ModelError
 from glyphscope.base.inputs import storage_error
+from glyphscope.base.locks import folder_alone
 from glyphscope.base.structs import ready
 from glyphscope.events import LoadOptions
 from glyphscope.events.load_options import USUAL_BATCH, Batch
@@ -192,25 +192,12 @@ class BatchFile:
         except OSError as error:
             raise storage_error(error, self.path, "deleted") from error
 
-    @contextmanager
-    def alone(self) -> Iterator[None]:
-        """Let no other process measure meanwhile. Raises ModelError while one does."""
-        try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            handle = os.open(self.path.parent, os.O_RDONLY)
-        except OSError as error:
-            raise storage_error(error, self.path.parent, "written") from error
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            os.close(handle)
-            raise ModelError(
-                "Another window or command is measuring batches.", hint="Measure when it has finished."
-            ) from None
-        try:
-            yield
-        finally:
-            os.close(handle)
+    def alone(self) -> AbstractContextManager[None]:
+        """Let no other process measure meanwhile. Raises ModelError while one does, and StorageError."""
+        busy = ModelError(
+            "Another window or command is measuring batches.", hint="Measure when it has finished."
+        )
+        return folder_alone(self.path.parent, busy)
 
 
 def with_measured_batch(options: LoadOptions, model: Path, folder: Path | None) -> LoadOptions:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 import shutil
@@ -134,22 +133,6 @@ def digest_of(data: bytes) -> str:
 def now() -> str:
     """The current time in UTC, in ISO 8601."""
     return datetime.now(UTC).isoformat(timespec="milliseconds")
-
-
-@contextmanager
-def folder_lock(folder: Path) -> Iterator[None]:
-    """Lock `folder` while a file in it is read and replaced: one process at a time, without a lock file."""
-    try:
-        handle = os.open(folder, os.O_RDONLY)
-    except OSError:  # a folder that does not exist yet has nothing to protect
-        yield
-        return
-    try:
-        with suppress(OSError):  # a file system without locks
-            fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)
 
 
 def _new_mode() -> int:

@@ -15,6 +15,7 @@ import msgspec
 
 from glyphscope.base.errors import RecordError, StorageError
 from glyphscope.base.inputs import storage_error
+from glyphscope.base.locks import folder_lock
 from glyphscope.base.model_names import opened_name
 from glyphscope.base.structs import ready
 from glyphscope.events import (
@@ -30,7 +31,7 @@ from glyphscope.events import (
 from glyphscope.events.encoding import whole_text
 from glyphscope.runs import RunState, run_state
 from glyphscope.runs.endings import outcome_of
-from glyphscope.store.files import folder_lock, move_aside, now
+from glyphscope.store.files import move_aside, now
 from glyphscope.store.history_search import MAX_SCORE, conditions, tag_column
 from glyphscope.store.records import encode_record, parse_record
 from glyphscope.turns.own import named_call

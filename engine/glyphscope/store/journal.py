@@ -6,7 +6,6 @@ that has ended.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import secrets
@@ -19,6 +18,7 @@ import msgspec
 from glyphscope.base.errors import GlyphscopeError, StorageError
 from glyphscope.base.inputs import read_file, storage_error
 from glyphscope.base.json_values import json_or_text
+from glyphscope.base.locks import try_lock
 from glyphscope.store.files import atomic_write, convert_versioned, digest_of, move_aside, now
 from glyphscope.store.project import Project
 
@@ -109,7 +109,7 @@ class Journal:
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
             self._lock = os.open(place, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            try_lock(self._lock)  # no other process knows its name
         except OSError as error:
             raise storage_error(error, place, "written") from error
 
@@ -125,12 +125,11 @@ def _is_locked(lock: Path) -> bool:
     except OSError:
         return False
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return not try_lock(handle)
     except OSError:
         return True
     finally:
         os.close(handle)
-    return False
 
 
 def _remove(file: Path) -> None:

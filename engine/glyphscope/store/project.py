@@ -11,18 +11,12 @@ import msgspec
 from glyphscope.base.errors import RecordError
 from glyphscope.base.inputs import read_file
 from glyphscope.base.json_values import json_file
+from glyphscope.base.locks import folder_lock
 from glyphscope.events import RunRequest
 from glyphscope.prompting.request_bodies import OpenedBody, api_of, read_body
 from glyphscope.registry import ToolRegistry, parse_document
 from glyphscope.registry.document import MAX_BYTES, parse_text
-from glyphscope.store.files import (
-    ChangedOnDisk,
-    Migrations,
-    atomic_write,
-    convert_versioned,
-    digest_of,
-    folder_lock,
-)
+from glyphscope.store.files import ChangedOnDisk, Migrations, atomic_write, convert_versioned, digest_of
 
 VERSION = 2
 SUFFIX = ".glyphscope"

@@ -7,7 +7,6 @@ written and synced to disk with each sample; a larger one has segments (`segment
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import os
@@ -25,6 +24,7 @@ import msgspec
 
 from glyphscope.base.errors import RecordError, StorageError
 from glyphscope.base.inputs import named_file, read_file, refuse_special, storage_error
+from glyphscope.base.locks import try_lock
 from glyphscope.base.structs import ready
 from glyphscope.evals.results.manifest import IN_SEGMENTS, VERSION, Manifest
 from glyphscope.evals.results.sample import Sample, was_ended
@@ -282,12 +282,9 @@ class ResultFolder:
         """Whether another process has the right to write now (`writing`)."""
         try:
             with open(self.path / SAMPLES, "rb") as file:
-                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
+                return not try_lock(file, shared=True)
         except OSError:
             return False
-        return False
 
     @contextmanager
     def writing(self) -> Iterator[SampleWriter]:
@@ -298,16 +295,13 @@ class ResultFolder:
         except OSError as error:
             raise storage_error(error, path, "written") from error
         with file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise StorageError(
-                    "Another evaluation is writing to this result.",
-                    where=str(self.path),
-                    hint="Wait for it, or stop it.",
-                ) from None
-            except OSError:
-                pass  # a file system without locks
+            with suppress(OSError):  # a file system without locks
+                if not try_lock(file):
+                    raise StorageError(
+                        "Another evaluation is writing to this result.",
+                        where=str(self.path),
+                        hint="Wait for it, or stop it.",
+                    )
             _cut_torn_line(path, file)
             in_segments = self.manifest.glyphscope_eval >= IN_SEGMENTS
             writer = SampleWriter(self.path, file, SegmentWriter(self.path) if in_segments else None)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import glob
 import hashlib
 import io
@@ -17,6 +16,7 @@ from typing import Any, NamedTuple
 from glyphscope.base.errors import ModelError
 from glyphscope.base.figures import byte_size
 from glyphscope.base.inputs import sync_folder
+from glyphscope.base.locks import try_lock
 from glyphscope.models.hub.files import HubFile, Phase
 
 Report = Callable[[Phase, int, str], None]
@@ -77,16 +77,17 @@ class PartialFile(io.FileIO):
         self.path.parent.mkdir(parents=True, exist_ok=True)
         super().__init__(self.path, "a+")
         try:
-            fcntl.flock(self, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if not os.path.samestat(os.fstat(self.fileno()), self.path.stat()):
-                raise BlockingIOError  # another download renamed or deleted it before the lock
-        except (BlockingIOError, FileNotFoundError):
+            # another download may have renamed or deleted it before the lock
+            is_own = try_lock(self) and os.path.samestat(os.fstat(self.fileno()), self.path.stat())
+        except FileNotFoundError:
+            is_own = False
+        if not is_own:
             self.close()
             raise ModelError(
                 "This file is being downloaded already.",
                 where=str(self.path),
                 hint="Wait for it, or stop it.",
-            ) from None
+            )
 
     def __exit__(self, *_: object) -> None:
         if not self.size:
