@@ -10,7 +10,7 @@ import pytest
 from cli_command import command
 from glyphscope.events import Aborted
 from glyphscope.runs import run_state
-from glyphscope.store import read_record
+from glyphscope.store.records import read_record
 
 pytestmark = [pytest.mark.model, pytest.mark.slow, pytest.mark.timeout(900)]
 

@@ -13,9 +13,9 @@ from PySide6.QtWidgets import QComboBox, QDialog, QPushButton
 
 from glyphscope.events import Answer
 from glyphscope.models import EMBEDDED
-from glyphscope.store import read_bundle
+from glyphscope.store.bundle import read_bundle
 from glyphscope_gui.compare import PRESETS
-from glyphscope_gui.shared import PageId
+from glyphscope_gui.shared.page_ids import PageId
 
 pytestmark = [pytest.mark.model, pytest.mark.slow, pytest.mark.timeout(900)]
 RUN_MS = 240_000

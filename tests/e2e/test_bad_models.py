@@ -15,7 +15,8 @@ import pytest
 
 from glyphscope.base.errors import GlyphscopeError
 from glyphscope.events import LoadOptions
-from glyphscope.models import NO_TEMPLATE, GenerateRequest, embedded_path, open_model
+from glyphscope.models import NO_TEMPLATE, embedded_path, open_model
+from glyphscope.models.interface import GenerateRequest
 from tiny_gguf import encoder
 from toolbox import default_tools
 

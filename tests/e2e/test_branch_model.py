@@ -23,7 +23,7 @@ from glyphscope.events import (
 from glyphscope.registry import default_registry
 from glyphscope.runs import branch_request, run_state
 from glyphscope.runs.strategies import continue_aborted, run
-from glyphscope.store import encode_record
+from glyphscope.store.records import encode_record
 from toolbox import of
 
 pytestmark = [pytest.mark.model, pytest.mark.slow]

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from glyphscope.events import Token, decode_event
-from glyphscope.store import read_record
+from glyphscope.store.records import read_record
 
 pytestmark = [pytest.mark.model, pytest.mark.slow]
 

@@ -11,19 +11,13 @@ import pytest
 from eval_suite import plain, suite_file
 from glyphscope.api import evaluate as evaluate_in_python
 from glyphscope.base.errors import GlyphscopeError, RecordError
-from glyphscope.evals.matrix import Matrix, plan_of
-from glyphscope.evals.results import ResultFolder
-from glyphscope.evals.running import (
-    Begun,
-    Control,
-    SampleBegun,
-    SampleDone,
-    SamplesPlace,
-    evaluate,
-    saved_plan,
-)
+from glyphscope.evals.matrix.plan import Matrix, plan_of
+from glyphscope.evals.results.folder import ResultFolder
+from glyphscope.evals.running import SamplesPlace, evaluate, saved_plan
+from glyphscope.evals.running.progress import Begun, Control, SampleBegun, SampleDone
 from glyphscope.events import LoadOptions, RunStarted, Token
-from glyphscope.models import LlamaModel, embedded_path
+from glyphscope.models import embedded_path
+from glyphscope.models.llama import LlamaModel
 from glyphscope.store import NamedModels
 from toolbox import default_tools
 

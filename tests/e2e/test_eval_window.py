@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from glyphscope.evals.results import ResultFolder
+from glyphscope.evals.results.folder import ResultFolder
 from glyphscope.models import EMBEDDED
-from glyphscope_gui.shared import PageId
+from glyphscope_gui.shared.page_ids import PageId
 
 pytestmark = [pytest.mark.slow, pytest.mark.model]
 RUN_MS = 150_000

@@ -6,12 +6,14 @@ from contextlib import closing
 
 import pytest
 
-from glyphscope.evals.matrix import Matrix, plan_of
-from glyphscope.evals.results import ResultFolder, publish
-from glyphscope.evals.running import Begun, evaluate
+from glyphscope.evals.matrix.plan import Matrix, plan_of
+from glyphscope.evals.results.folder import ResultFolder
+from glyphscope.evals.results.report import publish
+from glyphscope.evals.running import evaluate
+from glyphscope.evals.running.progress import Begun
 from glyphscope.events import PromptRendered
 from glyphscope.runs import run_state
-from glyphscope.store import read_record
+from glyphscope.store.records import read_record
 
 pytestmark = [pytest.mark.model, pytest.mark.slow]
 

@@ -7,13 +7,16 @@ import pytest
 
 from cli_command import command
 from glyphscope.events import CallReady, PromptRendered, RunFailed, RunRequest, Token
-from glyphscope.explain import Attributor, boundaries_of, mask_impact, relaxation_cost
+from glyphscope.explain.constraint_attribution import Attributor
+from glyphscope.explain.impact import mask_impact
+from glyphscope.explain.relaxing import relaxation_cost
+from glyphscope.explain.retokenization import boundaries_of
 from glyphscope.models import EMBEDDED
 from glyphscope.registry import default_registry, parse_document
 from glyphscope.runs import branch_request, run_state
 from glyphscope.runs.strategies import run
-from glyphscope.store import encode_record
-from glyphscope_gui.shared import PageId
+from glyphscope.store.records import encode_record
+from glyphscope_gui.shared.page_ids import PageId
 from toolbox import of
 
 pytestmark = [pytest.mark.model, pytest.mark.slow]

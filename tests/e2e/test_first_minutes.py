@@ -16,7 +16,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from glyphscope_gui.shared import PageId
+from glyphscope_gui.shared.page_ids import PageId
 
 pytestmark = [pytest.mark.slow, pytest.mark.model, pytest.mark.timeout(600)]
 RUN_MS = 240_000

@@ -10,7 +10,7 @@ from glyphscope.runs import NonInteractive, run_state
 from glyphscope.runs.strategies import run
 from glyphscope.tools.demo import DemoTools
 from glyphscope_gui.lessons import LessonExperiment
-from glyphscope_gui.shared import PageId
+from glyphscope_gui.shared.page_ids import PageId
 from lesson_walk import open_in, take_step
 
 pytestmark = [pytest.mark.model, pytest.mark.slow]

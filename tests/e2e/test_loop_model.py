@@ -22,7 +22,7 @@ from glyphscope.events import (
     decode_event,
     encode_event,
 )
-from glyphscope.models import Model
+from glyphscope.models.interface import Model
 from glyphscope.registry import default_registry
 from glyphscope.runs import NonInteractive
 from glyphscope.runs.strategies import run

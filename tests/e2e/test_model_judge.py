@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from glyphscope.evals.scoring import ModelJudge
+from glyphscope.evals.scoring.model_judge import ModelJudge
 
 pytestmark = [pytest.mark.model, pytest.mark.slow]
 

@@ -12,19 +12,9 @@ import pytest
 
 from glyphscope.base.errors import ContextOverflow, GrammarError, ModelDied, ModelError
 from glyphscope.events import LoadOptions, Message, Sampling
-from glyphscope.models import (
-    Cancelled,
-    GenerateRequest,
-    LlamaModel,
-    Opening,
-    PromptProgress,
-    PromptReady,
-    embedded_path,
-    open_model,
-    prepare_model,
-    process,
-    wire,
-)
+from glyphscope.models import embedded_path, open_model, prepare_model, process, wire
+from glyphscope.models.interface import Cancelled, GenerateRequest, Opening, PromptProgress, PromptReady
+from glyphscope.models.llama import LlamaModel
 from glyphscope.processes import Pipe
 
 pytestmark = [pytest.mark.slow, pytest.mark.model]

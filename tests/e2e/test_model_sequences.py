@@ -10,16 +10,12 @@ import time
 import pytest
 
 from glyphscope.base.errors import ContextOverflow, GrammarError, ModelDied, ModelError
-from glyphscope.events import MAX_SEQUENCES, LoadOptions, Sampling
-from glyphscope.models import (
-    Cancelled,
-    GenerateRequest,
-    LlamaModel,
-    embedded_path,
-    memory,
-    memory_needed,
-    read_facts,
-)
+from glyphscope.events import LoadOptions, Sampling
+from glyphscope.events.load_options import MAX_SEQUENCES
+from glyphscope.models import embedded_path, memory
+from glyphscope.models.interface import Cancelled, GenerateRequest
+from glyphscope.models.llama import LlamaModel
+from glyphscope.models.memory import memory_needed, read_facts
 
 pytestmark = [pytest.mark.slow, pytest.mark.model]
 

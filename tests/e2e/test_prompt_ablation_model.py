@@ -3,8 +3,9 @@
 import pytest
 
 from glyphscope.events import PrefixPart, PromptEvaluated, RunRequest, Token
-from glyphscope.explain.ablation import ablate_prompt, omission_name, written_choice
-from glyphscope.models import GenerateRequest
+from glyphscope.explain.ablation import ablate_prompt, written_choice
+from glyphscope.explain.ablation.words import omission_name
+from glyphscope.models.interface import GenerateRequest
 from glyphscope.runs import run_state
 from glyphscope.runs.strategies import run
 from toolbox import default_tools, of

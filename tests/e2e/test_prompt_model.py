@@ -7,13 +7,15 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from glyphscope.evals import pair_of
-from glyphscope.evals.matrix import seeded
+from glyphscope.evals.ab import pair_of
+from glyphscope.evals.matrix.seeds import seeded
 from glyphscope.events import RunRequest, Sampling
-from glyphscope.prompting import cache_loss, prompt_changes, prompt_costs
+from glyphscope.prompting.changes import cache_loss, prompt_changes
+from glyphscope.prompting.costs import prompt_costs
 from glyphscope.registry import ToolRegistry, default_registry
 from glyphscope.runs import run_state
-from glyphscope.runs.strategies import first_prompt, run
+from glyphscope.runs.strategies import run
+from glyphscope.runs.strategies.request import first_prompt
 
 pytestmark = [pytest.mark.model, pytest.mark.slow]
 

@@ -19,10 +19,12 @@ from glyphscope.events import (
     RunFinished,
     RunRequest,
 )
-from glyphscope.models import Model, RecordedModel
+from glyphscope.models import RecordedModel
+from glyphscope.models.interface import Model
 from glyphscope.registry import bundled_registry
 from glyphscope.runs import run_state
-from glyphscope.runs.strategies import router_preset, run
+from glyphscope.runs.strategies import run
+from glyphscope.runs.strategies.routing.candidates import router_preset
 from glyphscope.store import first_difference
 from toolbox import of
 

@@ -14,7 +14,7 @@ import pytest
 from glyphscope.events import AnyEvent, PromptRendered, RunRequest, Sampling
 from glyphscope.models import EMBEDDED, open_model
 from glyphscope.runs.strategies import run
-from glyphscope.store import strip_times
+from glyphscope.store.records import strip_times
 from toolbox import default_tools
 
 pytestmark = [pytest.mark.model, pytest.mark.slow]

@@ -10,19 +10,11 @@ from pathlib import Path
 import pytest
 
 from glyphscope.events import AnyEvent, LoadOptions, PromptRendered, RunRequest, Sampling
-from glyphscope.models import (
-    EMBEDDED,
-    SUFFIX,
-    GenerateRequest,
-    Model,
-    PromptCache,
-    PromptProgress,
-    open_model,
-    stored_files,
-)
+from glyphscope.models import EMBEDDED, SUFFIX, PromptCache, open_model, stored_files
+from glyphscope.models.interface import GenerateRequest, Model, PromptProgress
 from glyphscope.registry import default_registry
 from glyphscope.runs.strategies import run
-from glyphscope.store import strip_times
+from glyphscope.store.records import strip_times
 
 pytestmark = [pytest.mark.model, pytest.mark.slow]
 

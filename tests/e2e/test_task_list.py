@@ -13,7 +13,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QDialog, QFileDialog, QLineEdit, QMessageBox, QPushButton
 
 from glyphscope.registry import default_registry, to_json
-from glyphscope_gui.shared import PageId
+from glyphscope_gui.shared.page_ids import PageId
 
 pytestmark = [
     pytest.mark.slow,

@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 
 from glyphscope.events import ChatOptions, Message, RunRequest, Thinking
-from glyphscope.models import EMBEDDED, LlamaModel, embedded_path, open_model
+from glyphscope.models import EMBEDDED, embedded_path, open_model
+from glyphscope.models.llama import LlamaModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import run_state
-from glyphscope.runs.strategies import first_prompt, run
+from glyphscope.runs.strategies import run
+from glyphscope.runs.strategies.request import first_prompt
 
 pytestmark = [pytest.mark.model, pytest.mark.slow]
 

@@ -17,7 +17,7 @@ from glyphscope.events import (
 from glyphscope.models import RecordedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs.strategies import run
-from glyphscope.store import strip_times
+from glyphscope.store.records import strip_times
 from toolbox import of
 
 pytestmark = [pytest.mark.model, pytest.mark.slow]

@@ -14,8 +14,9 @@ from PySide6.QtWidgets import QPushButton
 
 from glyphscope.base.figures import percent
 from glyphscope.events import Relaxed
-from glyphscope.store import History, places, write_bundle
-from glyphscope_gui.shared import PageId
+from glyphscope.store import History, places
+from glyphscope.store.bundle import write_bundle
+from glyphscope_gui.shared.page_ids import PageId
 
 pytestmark = [pytest.mark.slow, pytest.mark.model]
 RUN_MS = 240_000

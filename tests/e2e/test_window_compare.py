@@ -9,7 +9,7 @@ import pytest
 
 from comparing import variant
 from glyphscope_gui.compare import PRESETS, RunPhase
-from glyphscope_gui.shared import PageId
+from glyphscope_gui.shared.page_ids import PageId
 
 pytestmark = [pytest.mark.slow, pytest.mark.model]
 RUN_MS = 120_000

@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QMenu, QPushButton
 from glyphscope.events import NOTATIONS, SHAPES, Answer, PromptEvaluated
 from glyphscope.models import EMBEDDED
 from glyphscope_gui.runs import Phase
-from glyphscope_gui.shared import PageId
+from glyphscope_gui.shared.page_ids import PageId
 from toolbox import default_tools
 
 pytestmark = [pytest.mark.slow, pytest.mark.model]

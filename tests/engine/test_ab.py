@@ -15,14 +15,15 @@ from cli_command import command
 from examples import at_most
 from glyphscope.base.errors import GlyphscopeError
 from glyphscope.cli.streaming import interrupted, run_all
-from glyphscope.evals import AbPair, Trial, ab_report, pair_of, what_differs
-from glyphscope.evals.matrix import RequestPlan, distinct_seeds, run_key, seeded, seeds_of
+from glyphscope.evals.ab import AbPair, Trial, ab_report, pair_of, what_differs
+from glyphscope.evals.matrix.seeds import RequestPlan, distinct_seeds, run_key, seeded, seeds_of
 from glyphscope.events import Answer, RunRequest, Sampling
-from glyphscope.models import ScriptedModel
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import run_state
 from glyphscope.runs.strategies import run
-from glyphscope.store import Project, read_record, save_project
+from glyphscope.store import Project, save_project
+from glyphscope.store.records import read_record
 
 GOOD = '{action="search" query="AI news" max_results=10}'
 OTHER = '{action="search" query="AI" max_results=10}'

@@ -12,7 +12,8 @@ from gguf_values import pair, string
 from glyphscope.base.errors import ModelError
 from glyphscope.cli.branch import options_of
 from glyphscope.events import LoadOptions, RunStarted, decode_event
-from glyphscope.models import GenerateRequest, embedded_path, open_model
+from glyphscope.models import embedded_path, open_model
+from glyphscope.models.interface import GenerateRequest
 
 pytestmark = [pytest.mark.model, pytest.mark.slow]
 

@@ -7,17 +7,17 @@ from hypothesis import strategies as st
 
 from examples import at_most
 from glyphscope.base.errors import ModelDied
-from glyphscope.evals import (
+from glyphscope.evals.alignment import (
     MAX_LENGTH,
     TOOL,
     align,
     call_fields,
     difference_words,
     first_difference,
-    run_figures,
 )
+from glyphscope.evals.costs import run_figures
 from glyphscope.events import Answer, RunRequest, Token
-from glyphscope.models import ScriptedModel
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import RunState, reduce_event, run_state
 from glyphscope.runs.strategies import run

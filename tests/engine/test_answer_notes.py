@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from glyphscope.events import RunRequest
-from glyphscope.models import ScriptedModel
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import parse_document
 from glyphscope.runs import end_of, run_state
 from glyphscope.runs.answer_notes import answer_notes, copied_values, repetition

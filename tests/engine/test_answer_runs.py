@@ -18,10 +18,12 @@ from examples import rounds
 from glyphscope import read_run
 from glyphscope.api.runs import recorded
 from glyphscope.events import Answer, FinalAnswer, LoadOptions, RunFinished, RunRequest, Sampling
-from glyphscope.models import Model, open_model
+from glyphscope.models import open_model
+from glyphscope.models.interface import Model
 from glyphscope.registry import ToolRegistry
 from glyphscope.runs import branch_request, run_state
-from glyphscope.runs.strategies import answer_validator, run
+from glyphscope.runs.strategies import run
+from glyphscope.runs.strategies.turns import answer_validator
 from untrained_models import PAIRS, model_file
 from whole_grammars import LARK_GRAMMARS
 

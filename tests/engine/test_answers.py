@@ -12,7 +12,7 @@ from glyphscope.events import (
     ToolResult,
     Violation,
 )
-from glyphscope.models import ScriptedModel
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import NonInteractive, run_state
 from glyphscope.runs.strategies import run

@@ -11,7 +11,7 @@ import pytest
 from glyphscope import Answer, Evaluation, GlyphscopeError, assert_tool_call, evaluate, open_model
 from glyphscope.api.bars import progress_bar
 from glyphscope.base.errors import ModelError, SuiteError
-from glyphscope.evals.running import SampleDone
+from glyphscope.evals.running.progress import SampleDone
 
 pytest_plugins = ["pytester"]
 GLYPH = 'scripted:{action="search" query="AI news" max_results=10}'

@@ -15,13 +15,12 @@ from cli_command import command
 from fake_hub import gguf
 from glyphscope.base.errors import ModelError, StorageError
 from glyphscope.events import LoadOptions, ModelInfo
-from glyphscope.models import (
+from glyphscope.models import batch_sizes, wire
+from glyphscope.models.batch_sizes import (
     BatchFile,
     BatchTimer,
     BatchTimes,
     OtherPrograms,
-    batch_sizes,
-    wire,
     with_measured_batch,
 )
 from glyphscope.store import fixed_batch, places

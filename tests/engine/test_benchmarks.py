@@ -17,7 +17,9 @@ import pytest
 from cli_command import command as glyphscope
 from glyphscope.base.errors import GlyphscopeError, ModelError
 from glyphscope.events import NOTATIONS, LoadOptions, Message, Notation
-from glyphscope.models import GenerateRequest, Model, ScriptedModel, open_model
+from glyphscope.models import open_model
+from glyphscope.models.interface import GenerateRequest, Model
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope_benchmarks import (
     command,

@@ -22,11 +22,12 @@ from glyphscope.events import (
     decode_event,
     encode_event,
 )
-from glyphscope.models import RecordedModel, ScriptedModel
+from glyphscope.models import RecordedModel
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import branch_request, branch_tree, named_alternative, run_state
 from glyphscope.runs.strategies import continue_aborted, run
-from glyphscope.store import encode_record, read_record
+from glyphscope.store.records import encode_record, read_record
 from scripted_endpoint import DONE, Answer, chunk, counted, endpoint, remote, said
 from toolbox import of
 

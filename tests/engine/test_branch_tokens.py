@@ -5,8 +5,9 @@ import pytest
 
 from glyphscope.base.errors import GrammarError, ModelError, PromptError
 from glyphscope.events import PrefixPart, Sampling
-from glyphscope.models import OTHER_TOKENS, GenerateRequest, place_prefix, tokenize_after
+from glyphscope.models import OTHER_TOKENS, place_prefix, tokenize_after
 from glyphscope.models.decoding import Decoder, SamplerState, commit_prefix
+from glyphscope.models.interface import GenerateRequest
 from glyphscope.models.remote import LLAMA_SERVER, OPENAI, with_written
 from table_model import END, PIECES, ScriptedConstraint, Table
 

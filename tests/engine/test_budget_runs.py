@@ -24,7 +24,8 @@ from glyphscope.events import (
     decode_event,
     encode_event,
 )
-from glyphscope.models import Model, open_model
+from glyphscope.models import open_model
+from glyphscope.models.interface import Model
 from glyphscope.registry import parse_document
 from glyphscope.runs import run_state
 from glyphscope.runs.strategies import run

@@ -24,18 +24,18 @@ from glyphscope.events import (
     encode_event,
 )
 from glyphscope.registry import default_registry, load_registry, to_openai
-from glyphscope.runs.strategies import call_constraint
-from glyphscope.store import (
+from glyphscope.runs.strategies.constraints import call_constraint
+from glyphscope.store import pack
+from glyphscope.store.bundle import (
     MANIFEST,
     make_bundle,
-    pack,
     parse_bundle,
     read_bundle,
-    read_record,
     read_run,
     redacted,
     write_bundle,
 )
+from glyphscope.store.records import read_record
 from talks import SEARCH, Talker, talk
 from toolbox import ALLOW, Box, Person
 

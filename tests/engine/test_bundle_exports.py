@@ -34,11 +34,13 @@ from glyphscope.events import (
 )
 from glyphscope.grammar import MaskReader, match_text
 from glyphscope.grammar.gbnf import load_gbnf
-from glyphscope.models import ScriptedModel
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import branch_request
-from glyphscope.runs.strategies import call_constraint, run
-from glyphscope.store import make_bundle, pack, parse_bundle, redacted, write_bundle
+from glyphscope.runs.strategies import run
+from glyphscope.runs.strategies.constraints import call_constraint
+from glyphscope.store import pack
+from glyphscope.store.bundle import make_bundle, parse_bundle, redacted, write_bundle
 from glyphscope.store.exports import EXPORTS, RecordedRun, export
 from small_templates import SMALL
 from talks import SEARCH, Talker, talk

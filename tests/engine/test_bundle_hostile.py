@@ -16,7 +16,8 @@ from bundled import GOOD, run_of
 from cli_command import command
 from examples import at_most
 from glyphscope.base.errors import RecordError, StorageError
-from glyphscope.store import MANIFEST, bundle, make_bundle, pack, parse_bundle, read_bundle, unpack
+from glyphscope.store import bundle, pack, unpack
+from glyphscope.store.bundle import MANIFEST, make_bundle, parse_bundle, read_bundle
 
 GIVEN = make_bundle(run_of(GOOD))
 DATA = pack(GIVEN.files)

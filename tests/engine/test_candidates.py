@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from examples import at_most
-from glyphscope.runs.strategies import MAX_CANDIDATES, find_candidates
+from glyphscope.runs.strategies.routing.candidates import MAX_CANDIDATES, find_candidates
 
 NAMES = {
     "item": ("Gjallarhorn", "Ace of Spades", "Osteo Striga", "Hunter's Trance", "1-Up"),

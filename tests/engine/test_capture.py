@@ -16,7 +16,8 @@ from glyphscope.capture import recording
 from glyphscope.capture.exchange import Asked, EndedBy, ExchangeWriter
 from glyphscope.capture.recording import Recorded, record_exchange
 from glyphscope.events import PromptRendered, RunStarted, Token
-from glyphscope.store import History, read_record
+from glyphscope.store import History
+from glyphscope.store.records import read_record
 
 PATHS = {
     "chat": "/v1/chat/completions",

@@ -36,7 +36,7 @@ from glyphscope.capture.server import CaptureServer
 from glyphscope.cli.app import COMMANDS
 from glyphscope.events import RunFailed
 from glyphscope.models.remote import read_address
-from glyphscope.store import read_record
+from glyphscope.store.records import read_record
 
 pytestmark = pytest.mark.slow  # servers, and a process for the records
 

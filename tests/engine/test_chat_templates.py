@@ -10,18 +10,14 @@ import pytest
 
 from glyphscope.base.errors import PromptError
 from glyphscope.events import Message, ToolCall
-from glyphscope.models import (
+from glyphscope.models import MERGED_SYSTEM, RESULTS_AS_USER, ChatTemplate, TemplateSource, render_template
+from glyphscope.models.chat_messages import (
     CALLS_AS_TEXT,
-    MERGED_SYSTEM,
-    RESULTS_AS_USER,
     SPLIT_CALLS,
     TEXT_APART,
     TEXT_AS_REASONING,
     TEXT_LEFT_OUT,
-    ChatTemplate,
-    TemplateSource,
     link_results,
-    render_template,
 )
 from glyphscope.models.template_environment import MAX_LENGTH
 

@@ -11,7 +11,8 @@ import pytest
 from cli_command import command
 from glyphscope.base.errors import PromptError
 from glyphscope.events import ChatOptions, Message, PromptRendered, RunFailed, RunRequest, RunStarted
-from glyphscope.models import RecordedModel, ScriptedModel, open_model
+from glyphscope.models import RecordedModel, open_model
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import branch_request, run_state
 from glyphscope.runs.strategies import run

@@ -17,7 +17,7 @@ from typer.testing import Result
 
 from cli_command import command
 from eval_suite import SUITE, suite_file
-from glyphscope.evals.results import ResultFolder
+from glyphscope.evals.results.folder import ResultFolder
 from glyphscope.events import RunRequest, Sampling
 from glyphscope.registry import default_registry
 from glyphscope.store import Project, save_project

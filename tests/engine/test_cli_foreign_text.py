@@ -22,9 +22,10 @@ from glyphscope.base.visible import unseen
 from glyphscope.cli.evaluate.run import ProgressView
 from glyphscope.cli.interaction import approval_card
 from glyphscope.cli.output import console, diagnostics, print_error
-from glyphscope.evals.matrix import Matrix, plan_of
-from glyphscope.evals.results import Manifest, ResultFolder
-from glyphscope.evals.running import Begun, ModelOpened, SampleBegun
+from glyphscope.evals.matrix.plan import Matrix, plan_of
+from glyphscope.evals.results import Manifest
+from glyphscope.evals.results.folder import ResultFolder
+from glyphscope.evals.running.progress import Begun, ModelOpened, SampleBegun
 from glyphscope.events import (
     ApprovalNeeded,
     LimitReached,
@@ -34,10 +35,10 @@ from glyphscope.events import (
     StageStarted,
     TransformActed,
 )
-from glyphscope.models import ScriptedModel
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs.strategies import run
-from glyphscope.store import encode_record
+from glyphscope.store.records import encode_record
 
 CALL = '{action="search" query="x"}'
 ODD = "[/x] :smile: \x1b[2J\u2061\u180e\u034f\u115f\u3164\U000e0041"

@@ -9,7 +9,9 @@ import pytest
 
 from cli_command import command as glyphscope
 from glyphscope.events import ModelInfo, RunRequest, RunStarted, Sampling
-from glyphscope.store import History, places, read_record, read_run
+from glyphscope.store import History, places
+from glyphscope.store.bundle import read_run
+from glyphscope.store.records import read_record
 from made_runs import finished
 
 

@@ -7,8 +7,8 @@ import pytest
 from cli_command import command
 from glyphscope.base.errors import ContextOverflow, GrammarError, ModelDied
 from glyphscope.events import RunFailed, decode_event
-from glyphscope.models import ScriptedModel
-from glyphscope.store import read_record
+from glyphscope.models.scripted import ScriptedModel
+from glyphscope.store.records import read_record
 
 ASSETS = Path(__file__).parents[2] / "assets"
 GOOD = 'scripted:{action="search" query="AI news" max_results=10}'

@@ -15,7 +15,7 @@ from cli_command import command as glyphscope
 from glyphscope.cli.mcp.answering import answer_to
 from glyphscope.cli.signals import closing_when_ended
 from glyphscope.events import AnyEvent, Token, encode_event
-from glyphscope.store import read_record
+from glyphscope.store.records import read_record
 from glyphscope.tools.mcp import Question
 
 CALL = '{action="search" query="AI news" max_results=10}'

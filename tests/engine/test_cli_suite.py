@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from cli_command import command as glyphscope
-from glyphscope.evals.suites import bundled_suites, load_suite
+from glyphscope.evals.suites.reading import bundled_suites, load_suite
 
 
 def command(*arguments):

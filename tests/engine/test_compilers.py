@@ -19,13 +19,12 @@ from glyphscope.events import RunFailed, RunRequest, Token
 from glyphscope.explain.proof import BatchedReader
 from glyphscope.grammar import MaskReader, build_value_grammar, to_lark
 from glyphscope.grammar.gbnf import emit_gbnf
-from glyphscope.grammar.regular import StringLanguage, found
-from glyphscope.grammar.regular.pattern import start
-from glyphscope.models import ScriptedModel
+from glyphscope.grammar.regular.pattern import StringLanguage, found, start
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.processes.compilers import service
 from glyphscope.registry import check_schema
 from glyphscope.runs.strategies import run
-from glyphscope.validation import Checker
+from glyphscope.validation.checker import Checker
 
 HOSTILE = "a" * 60 + "!"
 

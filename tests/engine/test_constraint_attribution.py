@@ -4,13 +4,13 @@ import pytest
 
 import keyword_rows
 from glyphscope.events import RunRequest
-from glyphscope.explain import Attribution, Attributor
+from glyphscope.explain.constraint_attribution import Attribution, Attributor
 from glyphscope.explain.proof import boundary_examples
 from glyphscope.grammar import compile_grammar, match_text
 from glyphscope.notation import write_call
 from glyphscope.registry import default_registry, parse_document
-from glyphscope.runs import parts_of, relaxed
-from glyphscope.runs.strategies import expected_answer
+from glyphscope.runs.relaxation import parts_of, relaxed
+from glyphscope.runs.strategies.turns import expected_answer
 from keyword_rows import IDS, ROWS, one_of_each
 
 

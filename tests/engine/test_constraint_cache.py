@@ -16,20 +16,16 @@ from glyphscope.events import (
     decode_event,
     encode_event,
 )
-from glyphscope.models import ConstraintMade, PromptReady, RecordedModel, ScriptedModel
+from glyphscope.models import RecordedModel
 from glyphscope.models.decoding import MaskCache, TokenMask
+from glyphscope.models.interface import ConstraintMade, PromptReady
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.processes.compilers.masks import byte_tokenizer
 from glyphscope.registry import default_registry, parse_document
 from glyphscope.runs import prepare, run_state
-from glyphscope.runs.strategies import (
-    BuiltGrammar,
-    TextCache,
-    call_constraint,
-    expected_part,
-    run,
-    unenforced,
-    unenforced_words,
-)
+from glyphscope.runs.strategies import run, unenforced, unenforced_words
+from glyphscope.runs.strategies.constraints import BuiltGrammar, TextCache, call_constraint
+from glyphscope.runs.strategies.turns import expected_part
 
 REGISTRY = default_registry()
 DOCUMENT = REGISTRY.to_document()

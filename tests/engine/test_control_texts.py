@@ -12,11 +12,15 @@ from hypothesis import strategies as st
 
 from glyphscope.base.errors import GlyphscopeError
 from glyphscope.events import LoadOptions, Message, ModelInfo, PromptEvaluated, PromptRendered, RunRequest
-from glyphscope.models import Model, ScriptedModel, Vocabulary, open_model
-from glyphscope.prompting import advice, prompt_costs
+from glyphscope.models import open_model
+from glyphscope.models.interface import Model, Vocabulary
+from glyphscope.models.scripted import ScriptedModel
+from glyphscope.prompting.changes import advice
+from glyphscope.prompting.costs import prompt_costs
 from glyphscope.registry import ToolRegistry, default_registry
 from glyphscope.runs import settle
-from glyphscope.runs.strategies import render_prompt, run
+from glyphscope.runs.strategies import run
+from glyphscope.runs.strategies.request import render_prompt
 from toolbox import ALLOW, Box, Person, default_tools
 from toolbox import text as tool_text
 

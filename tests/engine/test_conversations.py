@@ -10,24 +10,24 @@ import pytest
 from cli_command import command
 from glyphscope.base.errors import PromptError
 from glyphscope.events import Message, RunRequest, ToolCall
-from glyphscope.models import ScriptedModel
-from glyphscope.prompting import (
+from glyphscope.models.scripted import ScriptedModel
+from glyphscope.prompting.costs import message_tokens
+from glyphscope.prompting.message_list import (
     Conversation,
-    message_tokens,
     parse_messages,
     read_calls,
     read_messages,
-    render_executor,
-    render_messages,
-    render_router,
     result_problem,
     to_json,
     written_calls,
 )
+from glyphscope.prompting.messages import render_messages
+from glyphscope.prompting.strategies import render_executor, render_router
 from glyphscope.registry import ToolRegistry, default_registry
 from glyphscope.runs import history_after, run_state
-from glyphscope.runs.strategies import first_prompt, run
-from glyphscope.store import read_record
+from glyphscope.runs.strategies import run
+from glyphscope.runs.strategies.request import first_prompt
+from glyphscope.store.records import read_record
 
 CALL = '{action="search" query="AI news" max_results=10}'
 SEARCH = {"type": "function", "id": "c1", "function": {"name": "search", "arguments": '{"query": "x"}'}}

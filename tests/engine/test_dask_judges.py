@@ -18,16 +18,9 @@ pytest.importorskip("distributed")
 from dask_models import Answering
 from dask_process import Cluster, cluster
 from eval_suite import folder_of, plain, suite_file
-from glyphscope.evals.matrix import Matrix, Plan, plan_of
-from glyphscope.evals.running import (
-    Control,
-    ModelMissing,
-    Progress,
-    SampleGrew,
-    WorkerLeft,
-    Workers,
-    evaluate,
-)
+from glyphscope.evals.matrix.plan import Matrix, Plan, plan_of
+from glyphscope.evals.running import Workers, evaluate
+from glyphscope.evals.running.progress import Control, ModelMissing, Progress, SampleGrew, WorkerLeft
 from glyphscope.store import NamedModels
 from glyphscope_plugins.dask.workers import DaskWorkers
 

@@ -18,9 +18,11 @@ from dask_models import Answering
 from dask_process import Cluster, cluster
 from eval_suite import folder_of, plain, suite_file
 from glyphscope.base.errors import GlyphscopeError, StorageError
-from glyphscope.evals.matrix import Matrix, Plan, plan_of
-from glyphscope.evals.results import ResultFolder, Sample, SampleWriter
-from glyphscope.evals.running import (
+from glyphscope.evals.matrix.plan import Matrix, Plan, plan_of
+from glyphscope.evals.results.folder import ResultFolder, SampleWriter
+from glyphscope.evals.results.sample import Sample
+from glyphscope.evals.running import evaluate
+from glyphscope.evals.running.progress import (
     Control,
     EvaluationEnded,
     ModelMissing,
@@ -29,7 +31,6 @@ from glyphscope.evals.running import (
     SampleGrew,
     WorkerJoined,
     WorkerLeft,
-    evaluate,
 )
 from glyphscope_plugins.dask.workers import DaskWorkers
 

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from examples import at_most
 from glyphscope.base.errors import ModelError, PromptError
 from glyphscope.events import Sampling
-from glyphscope.models import embedded_path, read_pieces
+from glyphscope.models import embedded_path
 from glyphscope.models.decoding import Draw, Evidence, SamplerState, best_token, text_decoder, top
+from glyphscope.models.tokens import read_pieces
 
 floats = st.floats(-20, 20, width=32)
 rows = st.lists(floats, min_size=2, max_size=400).map(lambda v: np.array(v, dtype=np.float32))

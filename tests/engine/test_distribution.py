@@ -17,14 +17,14 @@ from hypothesis import strategies as st
 from cli_command import command as glyphscope
 from examples import at_most
 from expected_texts import as_in_file, blocks_of
-from glyphscope.evals import distribution, divergence_words, option_words, seed_run
+from glyphscope.evals.answers import distribution, divergence_words, option_words, seed_run
 from glyphscope.evals.results.words import share_words
 from glyphscope.events import RunFailed, RunRequest, RunStarted
-from glyphscope.models import ScriptedModel
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import run_state
 from glyphscope.runs.strategies import run
-from glyphscope.store import read_record
+from glyphscope.store.records import read_record
 
 CALL = '{action="search" query="AI news" max_results=%s}'
 REQUEST = RunRequest(prompt="p", registry=default_registry().to_document(), constraint="off")

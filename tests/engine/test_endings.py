@@ -4,11 +4,11 @@ import pytest
 from msgspec.structs import replace
 
 from glyphscope.events import RunRequest, Token
-from glyphscope.models import ScriptedModel
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import end_of, outcome_words, run_state, status_of
 from glyphscope.runs.strategies import run
-from glyphscope.store import kin_of
+from glyphscope.store.history import kin_of
 from talks import BAD, SEARCH, numbered, talk
 
 

@@ -12,22 +12,22 @@ import msgspec
 import pytest
 
 from glyphscope.base.errors import RecordError, StorageError
-from glyphscope.evals.matrix import Arm, sample_id
-from glyphscope.evals.results import (
+from glyphscope.evals.matrix.arms import Arm
+from glyphscope.evals.matrix.plan import sample_id
+from glyphscope.evals.results import Manifest, segments
+from glyphscope.evals.results.folder import (
     MANIFEST,
     SAMPLES,
     TABLES,
-    Manifest,
     ResultFolder,
-    Sample,
     list_results,
     newest_of,
-    read_place,
     run_name,
     safe_name,
-    segments,
-    write_summaries,
 )
+from glyphscope.evals.results.report import write_summaries
+from glyphscope.evals.results.sample import Sample
+from glyphscope.evals.results.segments import read_place
 from glyphscope.store import RecordWriter
 from made_results import GOOD, events_of
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from glyphscope.evals.matrix import Matrix, Planned, plan_of
+from glyphscope.evals.matrix.plan import Matrix, Planned, plan_of
 from glyphscope.evals.running import Forecast
 
 READING = 1.3

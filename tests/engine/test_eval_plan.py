@@ -13,9 +13,11 @@ import pytest
 
 from expected_texts import as_in_file, blocks_of
 from glyphscope.base.errors import GlyphscopeError
-from glyphscope.evals.matrix import Arm, Matrix, catalogue, plan_of, profile, recommended_presets, seed_of
-from glyphscope.evals.matrix.profiles import profiles
-from glyphscope.evals.results import arm_labels, what_differs
+from glyphscope.evals.matrix.arms import Arm
+from glyphscope.evals.matrix.plan import Matrix, plan_of, seed_of
+from glyphscope.evals.matrix.profiles import catalogue, profile, profiles, recommended_presets
+from glyphscope.evals.results import what_differs
+from glyphscope.evals.results.words import arm_labels
 from glyphscope.events import ModelInfo, Sampling
 from glyphscope.runs.strategies import loop_presets
 

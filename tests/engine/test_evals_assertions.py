@@ -15,20 +15,18 @@ from eval_suite import AnsweringModel
 from expected_texts import as_in_file, blocks_of
 from glyphscope.base.errors import GlyphscopeError, ModelError, Stopped, SuiteError
 from glyphscope.evals.checking.service import CheckFailed, bad_path, call_function, select
-from glyphscope.evals.matrix import Matrix, plan_of
-from glyphscope.evals.results import (
-    COLUMNS,
-    REPORT,
-    ResultFolder,
-    Sample,
-    changes_between,
-    export_samples,
-    publish,
-)
-from glyphscope.evals.running import SampleGrew, evaluate, saved_plan
-from glyphscope.evals.scoring import ModelJudge, judge_prompt
-from glyphscope.evals.suites import PathCheck, keep_suite, load_suite
-from glyphscope.models import ScriptedModel
+from glyphscope.evals.matrix.plan import Matrix, plan_of
+from glyphscope.evals.results import COLUMNS, changes_between, export_samples
+from glyphscope.evals.results.folder import ResultFolder
+from glyphscope.evals.results.report import REPORT, publish
+from glyphscope.evals.results.sample import Sample
+from glyphscope.evals.running import evaluate, saved_plan
+from glyphscope.evals.running.progress import SampleGrew
+from glyphscope.evals.scoring.model_judge import ModelJudge, judge_prompt
+from glyphscope.evals.suites import keep_suite
+from glyphscope.evals.suites.reading import load_suite
+from glyphscope.evals.suites.suite import PathCheck
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.processes import stopped_by
 from judged import asked, expectation, reasons, verdict
 from scripted_endpoint import endpoint, remote, said

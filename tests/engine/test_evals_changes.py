@@ -8,7 +8,9 @@ import msgspec
 import pytest
 
 from cli_command import command
-from glyphscope.evals.results import ResultFolder, SampleFailure, Samples, changes_between
+from glyphscope.evals.results import Samples, changes_between
+from glyphscope.evals.results.folder import ResultFolder
+from glyphscope.evals.results.sample import SampleFailure
 from made_results import made_result
 
 

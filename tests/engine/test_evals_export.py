@@ -11,15 +11,9 @@ import msgspec
 import pytest
 
 from glyphscope.base.errors import GlyphscopeError, RecordError
-from glyphscope.evals.results import (
-    COLUMNS,
-    Manifest,
-    ModelCall,
-    ResultFolder,
-    Sample,
-    SampleFailure,
-    export_samples,
-)
+from glyphscope.evals.results import COLUMNS, Manifest, export_samples
+from glyphscope.evals.results.folder import ResultFolder
+from glyphscope.evals.results.sample import ModelCall, Sample, SampleFailure
 from made_results import made_result
 
 SAMPLE = Sample(

@@ -13,10 +13,12 @@ import pytest
 from glyphscope import Evaluation, evaluate
 from glyphscope.base.errors import GlyphscopeError
 from glyphscope.base.resources import read_bytes
-from glyphscope.evals.results import JudgeVerdict, ResultFolder, SampleFailure, export_samples
+from glyphscope.evals.results import export_samples
+from glyphscope.evals.results.folder import ResultFolder
+from glyphscope.evals.results.sample import JudgeVerdict, SampleFailure
 from glyphscope.events import AnyEvent, Message
-from glyphscope.store import parse_record
 from glyphscope.store.exports import RecordedRun
+from glyphscope.store.records import parse_record
 from glyphscope_plugins.inspect_ai.sample import sample_document
 from made_results import WRONG, events_of, four_arms, made_manifest, made_sample, recorded_result
 

@@ -20,29 +20,27 @@ import pytest
 
 from expected_texts import as_in_file
 from glyphscope.base import resources
-from glyphscope.evals.matrix import Arm
+from glyphscope.evals.matrix.arms import Arm
 from glyphscope.evals.results import (
-    BESIDE,
     IN_SEGMENTS,
-    REPORT,
     CheckResult,
     Manifest,
-    ResultFolder,
-    Sample,
-    SampleFailure,
     SizeResult,
     SuiteTables,
-    report_html,
     report_runs,
     suite_tables,
     summarise,
-    write_summaries,
 )
-from glyphscope.evals.suites import Suite, load_suite, suite_registry
+from glyphscope.evals.results.folder import ResultFolder
+from glyphscope.evals.results.report import BESIDE, REPORT, report_html, write_summaries
+from glyphscope.evals.results.sample import Sample, SampleFailure
+from glyphscope.evals.suites.reading import load_suite, suite_registry
+from glyphscope.evals.suites.suite import Suite
 from glyphscope.events import Token
-from glyphscope.notation import Sizes
-from glyphscope.store import parse_record
-from glyphscope.store.exports import RecordedRun, html_page
+from glyphscope.notation.write import Sizes
+from glyphscope.store.exports import RecordedRun
+from glyphscope.store.exports.run_page import html_page
+from glyphscope.store.records import parse_record
 from made_results import GOOD, TOO_MANY, WRONG, events_of, four_arms, made_manifest, made_sample
 from made_samples import MadeResult, made_arms
 from page_runs import in_browser

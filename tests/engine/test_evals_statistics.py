@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from glyphscope.evals import (
+from glyphscope.evals.statistics import (
     Cluster,
     PairTable,
     effective_n,

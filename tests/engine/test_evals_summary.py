@@ -13,18 +13,10 @@ import msgspec
 import pytest
 
 from expected_texts import as_in_file
-from glyphscope.evals.matrix import Arm, Matrix, plan_of
-from glyphscope.evals.results import (
-    Machine,
-    Manifest,
-    Sample,
-    SampleFailure,
-    Summary,
-    WorkerFacts,
-    by_scenario,
-    csv_text,
-    summarise,
-)
+from glyphscope.evals.matrix.arms import Arm
+from glyphscope.evals.matrix.plan import Matrix, plan_of
+from glyphscope.evals.results import Machine, Manifest, Summary, WorkerFacts, by_scenario, csv_text, summarise
+from glyphscope.evals.results.sample import Sample, SampleFailure
 from made_samples import MadeResult, made_arms
 
 FORMULAS = ('=HYPERLINK("http://x")', "+1", "-1", "@SUM(A1)", "\t=1", " =1", 'a,"b"\nc', "\ud800")

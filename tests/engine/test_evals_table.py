@@ -11,9 +11,6 @@ import pytest
 from glyphscope.base.errors import RecordError, StorageError
 from glyphscope.evals.results import (
     INDEX,
-    SAMPLES,
-    ResultFolder,
-    Sample,
     Samples,
     SampleTable,
     by_scenario,
@@ -21,6 +18,8 @@ from glyphscope.evals.results import (
     summarise,
     table_of,
 )
+from glyphscope.evals.results.folder import SAMPLES, ResultFolder
+from glyphscope.evals.results.sample import Sample
 from made_samples import MadeResult, made_arms
 
 MADE = MadeResult(arms=made_arms()[:4], scenarios=6)

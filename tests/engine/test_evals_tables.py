@@ -14,22 +14,17 @@ import pytest
 
 from glyphscope.base.errors import StorageError
 from glyphscope.evals.results import (
-    BY_SCENARIO,
-    BY_STRATEGY,
-    REPORT,
-    SUMMARY,
-    TABLE,
-    TABLES,
-    ResultFolder,
     ScenarioSummary,
     SuiteTables,
     Summary,
     by_scenario,
     suite_tables,
     summarise,
-    write_summaries,
 )
-from glyphscope.evals.suites import CheckRow, load_suite, suite_registry
+from glyphscope.evals.results.folder import TABLES, ResultFolder
+from glyphscope.evals.results.report import BY_SCENARIO, BY_STRATEGY, REPORT, SUMMARY, TABLE, write_summaries
+from glyphscope.evals.suites.reading import load_suite, suite_registry
+from glyphscope.evals.suites.suite import CheckRow
 from made_samples import MadeResult
 
 SUITE = load_suite("tool-calls")

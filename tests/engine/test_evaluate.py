@@ -14,9 +14,11 @@ import pytest
 from cli_command import command
 from eval_suite import ANSWERS, SUITE, AnsweringModel, plain, suite_file
 from glyphscope.base.errors import ModelDied, ModelError, RecordError, StorageError
-from glyphscope.evals.matrix import Matrix, Plan, Planned, plan_of
-from glyphscope.evals.results import MANIFEST, SAMPLES, ResultFolder, summarise
-from glyphscope.evals.running import (
+from glyphscope.evals.matrix.plan import Matrix, Plan, Planned, plan_of
+from glyphscope.evals.results import summarise
+from glyphscope.evals.results.folder import MANIFEST, SAMPLES, ResultFolder
+from glyphscope.evals.running import SampleQueue, evaluate
+from glyphscope.evals.running.progress import (
     Begun,
     Control,
     EvaluationEnded,
@@ -25,10 +27,8 @@ from glyphscope.evals.running import (
     Progress,
     SampleBegun,
     SampleDone,
-    SampleQueue,
-    evaluate,
 )
-from glyphscope.models import ScriptedModel
+from glyphscope.models.scripted import ScriptedModel
 
 
 def plan(folder: Path, **members) -> Plan:

@@ -14,7 +14,7 @@ from glyphscope.base.errors import GlyphscopeError
 from glyphscope.events import Answer, PromptRendered, RepairSettings, RunRequest, Violation
 from glyphscope.registry import ToolRegistry
 from glyphscope.runs import settle
-from glyphscope.runs.strategies import expected_answer
+from glyphscope.runs.strategies.turns import expected_answer
 
 PERSON = {
     "type": "object",

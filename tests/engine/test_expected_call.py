@@ -10,11 +10,11 @@ import pytest
 from cli_command import command
 from glyphscope import open_model
 from glyphscope.evals.answers import SeedResults
-from glyphscope.evals.matrix import RequestPlan
+from glyphscope.evals.matrix.seeds import RequestPlan
 from glyphscope.evals.suites import scenario_of_run
 from glyphscope.evals.suites.expected_text import ExpectedTextError, expected_text, read_expected
 from glyphscope.events import Answer, ExpectedAnswer, ExpectedCall, FinalText, RunRequest
-from glyphscope.models import ScriptedModel
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.notation import write_call
 from glyphscope.registry import default_registry
 from glyphscope.runs import end_of, outcome_of, outcome_words, run_state, status_of

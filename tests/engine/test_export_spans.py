@@ -25,8 +25,8 @@ from glyphscope import read_run
 from glyphscope.base.errors import GlyphscopeError, RecordError
 from glyphscope.base.resources import read_bytes
 from glyphscope.events import ModelInfo, RunFailed, StageFinished, Token, ToolResult
-from glyphscope.store import parse_record
 from glyphscope.store.exports import RecordedRun
+from glyphscope.store.records import parse_record
 from glyphscope_plugins.spans import run_spans, send_spans, spans_json
 
 pytest.importorskip("opentelemetry.sdk")

@@ -12,7 +12,8 @@ from glyphscope.grammar.regular import FORMATS, written_format
 from glyphscope.notation import write_call
 from glyphscope.registry import load_registry
 from glyphscope.turns import build_call_grammar
-from glyphscope.validation import CallValidator, Checker
+from glyphscope.validation import CallValidator
+from glyphscope.validation.checker import Checker
 from lark_reader import lark_reader
 
 

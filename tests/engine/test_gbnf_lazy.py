@@ -10,7 +10,8 @@ from glyphscope.base.errors import GrammarError
 from glyphscope.events import Sampling
 from glyphscope.grammar import match_text
 from glyphscope.grammar.gbnf import load_gbnf
-from glyphscope.models import EMBEDDED, GenerateRequest, Model, open_model
+from glyphscope.models import EMBEDDED, open_model
+from glyphscope.models.interface import GenerateRequest, Model
 
 pytestmark = pytest.mark.slow
 

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from examples import at_most
 from gbnf_mutants import mutant, sources
 from gbnf_outline import outline
-from glyphscope.grammar.gbnf import GrammarSyntax, print_gbnf, read_gbnf
+from glyphscope.grammar.gbnf import print_gbnf, read_gbnf
+from glyphscope.grammar.gbnf.parse.syntax import GrammarSyntax
 
 EXAMPLES = ["json", "c", "chess", "arithmetic", "japanese", "english", "list", "json_arr"]
 

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from examples import at_most
 from gbnf_outline import outline
-from glyphscope.grammar.gbnf import GrammarSyntax, Repetition, read_gbnf
+from glyphscope.grammar.gbnf import read_gbnf
+from glyphscope.grammar.gbnf.parse.syntax import GrammarSyntax, Repetition
 
 
 def body(text: str) -> Any:

@@ -8,7 +8,8 @@ from hypothesis import given
 from examples import at_most
 from glyphscope.base.errors import GrammarError
 from glyphscope.grammar import chars
-from glyphscope.grammar.regular import Automaton, pattern_node, string_node
+from glyphscope.grammar.regular import pattern_node, string_node
+from glyphscope.grammar.regular.automaton import Automaton
 from glyphscope.grammar.tree import CharClass, Intersect, Literal, Repeat, RuleRef, Seq, Terminal
 from grammar_strategies import LETTERS, regular_bodies, texts_of
 

@@ -22,7 +22,8 @@ from glyphscope.grammar.gbnf import check_gbnf, emit_gbnf
 from glyphscope.notation import write_call, write_value
 from glyphscope.registry import Tool, ToolRegistry
 from glyphscope.turns import TurnOptions, build_call_grammar
-from glyphscope.validation import CallValidator, Checker
+from glyphscope.validation import CallValidator
+from glyphscope.validation.checker import Checker
 from keyword_rows import EVERY, IDS, INT, NUM, ROWS, STR, UNENFORCED, registry
 from lark_reader import lark_reader
 from orders import in_some_order

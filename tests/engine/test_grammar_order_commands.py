@@ -25,7 +25,8 @@ from glyphscope.events import (
 from glyphscope.explain.proof import prove
 from glyphscope.grammar import sample_texts
 from glyphscope.registry import default_registry, load_registry
-from glyphscope.runs.strategies import call_constraint, expected_part
+from glyphscope.runs.strategies.constraints import call_constraint
+from glyphscope.runs.strategies.turns import expected_part
 from glyphscope.turns import TurnOptions, build_call_grammar
 from glyphscope.validation import CallValidator
 from lark_reader import lark_reader

@@ -8,20 +8,15 @@ from hypothesis import strategies as st
 
 from glyphscope.grammar import compile_grammar
 from glyphscope.grammar.gbnf import emit_gbnf, load_gbnf
-from glyphscope.grammar.regular import (
-    PatternNotEnforced,
-    found,
-    pattern_node,
-    search_text,
-    string_node,
-    unreadable,
-)
+from glyphscope.grammar.regular import PatternNotEnforced, pattern_node, search_text, string_node, unreadable
+from glyphscope.grammar.regular.pattern import found
 from glyphscope.grammar.tree import NEVER, Terminal
 from glyphscope.notation import write_call, write_value
 from glyphscope.processes.compilers import service
 from glyphscope.registry import check_schema, load_registry
 from glyphscope.turns import build_call_grammar
-from glyphscope.validation import CallValidator, Checker
+from glyphscope.validation import CallValidator
+from glyphscope.validation.checker import Checker
 from lark_reader import lark_reader
 
 PATTERNS = [

@@ -12,7 +12,8 @@ from glyphscope.base.errors import RecordError
 from glyphscope.events import BranchPoint, ModelInfo, RunRequest, RunStarted, Sampling, Token, TokenStep
 from glyphscope.registry import default_registry
 from glyphscope.runs import branch_tree
-from glyphscope.store import History, encode_record
+from glyphscope.store import History
+from glyphscope.store.records import encode_record
 from made_runs import finished
 
 REQUEST = RunRequest(prompt="Search for AI news", registry=default_registry().to_document())

@@ -13,8 +13,10 @@ import pytest
 from examples import rounds
 from glyphscope.base.errors import ModelError, PromptError, Stopped
 from glyphscope.events import Message, RunFinished, RunRequest
-from glyphscope.models import Opening, ScriptedModel, TemplateSource, llama, open_model, render_template
+from glyphscope.models import TemplateSource, llama, open_model, render_template
+from glyphscope.models.interface import Opening
 from glyphscope.models.process import ModelProcess
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.processes import limited, stopped_by
 from glyphscope.registry import default_registry
 from glyphscope.runs import NonInteractive

@@ -35,10 +35,11 @@ from glyphscope.events import (
     Violation,
     decode_event,
 )
-from glyphscope.explain import masked_reasons
+from glyphscope.explain.masked import masked_reasons
 from glyphscope.runs import run_state
-from glyphscope.store import encode_record, parse_record
-from glyphscope.store.exports import MAX_RUNS, RecordedRun, html_page, run_data
+from glyphscope.store.exports import RecordedRun
+from glyphscope.store.exports.run_page import MAX_RUNS, html_page, run_data
+from glyphscope.store.records import encode_record, parse_record
 from page_runs import BUILT, SOURCE, dump, dumps_of_page, in_browser, node, with_modules
 from page_text import PageText
 

@@ -24,18 +24,11 @@ from huggingface_hub import get_token
 from fake_hub import QUICK, REPO, fake_hub, gguf, hub_in_process, hub_in_thread, refused
 from glyphscope.base.errors import GlyphscopeError, ModelError, StorageError
 from glyphscope.models import find_models
-from glyphscope.models.hub import (
-    Download,
-    DownloadProgress,
-    DownloadStopped,
-    FileListing,
-    HubFile,
-    Lookup,
-    PartialFile,
-    find_unfinished,
-    pick,
-    read_request,
-)
+from glyphscope.models.hub.choosing import pick
+from glyphscope.models.hub.files import DownloadProgress, FileListing, HubFile
+from glyphscope.models.hub.jobs import Download, DownloadStopped, Lookup
+from glyphscope.models.hub.names import read_request
+from glyphscope.models.hub.part import PartialFile, find_unfinished
 
 FILE = "tiny-Q4_K_M.gguf"
 

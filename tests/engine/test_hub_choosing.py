@@ -8,15 +8,9 @@ import pytest
 
 from fake_hub import COMMIT, REPO, refused
 from glyphscope.base.errors import ModelError
-from glyphscope.models.hub import (
-    FileListing,
-    HubFile,
-    choices_of,
-    is_safe,
-    pick,
-    quantisation_of,
-    read_request,
-)
+from glyphscope.models.hub.choosing import pick
+from glyphscope.models.hub.files import FileListing, HubFile, choices_of, is_safe, quantisation_of
+from glyphscope.models.hub.names import read_request
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ pytest.importorskip("huggingface_hub")
 
 from fake_hub import REPO, fake_hub, gguf, hub_in_thread
 from glyphscope.base.errors import ModelError
-from glyphscope.models.hub import DownloadStopped, Search
+from glyphscope.models.hub.jobs import DownloadStopped, Search
 
 
 @pytest.fixture

@@ -8,18 +8,17 @@ import pytest
 
 from glyphscope.base import resources
 from glyphscope.base.errors import ModelError, PromptError
-from glyphscope.models import (
+from glyphscope.models import read_token_types
+from glyphscope.models.inspection import (
     Inspection,
     MarkerToken,
     TemplateMarker,
     VocabularyMarkers,
     find_markers,
     inspect_template,
-    open_template,
-    read_token_types,
-    template_of_text,
     with_proof,
 )
+from glyphscope.models.turn_forms import open_template, template_of_text
 from glyphscope.turns.pairs import differences, readable
 
 TEMPLATE = resources.read_text("forms/example.jinja")

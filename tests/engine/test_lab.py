@@ -6,9 +6,9 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from glyphscope.base.errors import GlyphscopeError, ModelError, StorageError
-from glyphscope.evals import share, spread
+from glyphscope.evals.statistics import share, spread
 from glyphscope.events import Sampling, ToolContent
-from glyphscope.models import ScriptedModel
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import Tool, ToolRegistry
 from glyphscope.tools import Outcome
 from glyphscope_plugins.lab.mask_driven import MaskDrivenLab, build_tool_call_schema, check_folder, write_lab

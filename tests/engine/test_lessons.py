@@ -11,19 +11,17 @@ from hypothesis import strategies as st
 from glyphscope.base.errors import LessonError, RecordError, StorageError
 from glyphscope.events import Answer
 from glyphscope.lessons import (
-    Experiment,
     LessonPlace,
     LessonProgress,
-    NextQuestion,
     ReadingProgress,
-    WatchPart,
     check_lesson,
     find_lesson,
     grade,
     parse_lesson,
     sheet,
-    varied_request,
 )
+from glyphscope.lessons.lesson import Experiment, NextQuestion, WatchPart
+from glyphscope.lessons.run_settings import varied_request
 from lesson_texts import HEAD, LESSON, RUN, written_lesson
 
 NEXT = '```question\nkind = "next"\n{}\n```\n'

@@ -13,18 +13,8 @@ import pytest
 
 from cli_command import command
 from glyphscope.base.resources import names
-from glyphscope.lessons import (
-    Experiment,
-    PresenterNote,
-    Question,
-    WatchPart,
-    bundled_lessons,
-    check_lesson,
-    grade,
-    is_of,
-    parse_lesson,
-    sheet,
-)
+from glyphscope.lessons import bundled_lessons, check_lesson, grade, is_of, parse_lesson, sheet
+from glyphscope.lessons.lesson import Experiment, PresenterNote, Question, WatchPart
 from glyphscope.runs import run_state
 
 LESSONS = bundled_lessons()

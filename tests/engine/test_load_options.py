@@ -17,7 +17,9 @@ from glyphscope.cli.inputs import InputError
 from glyphscope.cli.load_options import LoadingOption
 from glyphscope.cli.option_groups import Given
 from glyphscope.events import DEFAULT_LOAD, LoadOptions, ModelInfo, RunRequest, decode_event, encode_event
-from glyphscope.models import ScriptedModel, memory_needed, open_model, read_facts, share_cores
+from glyphscope.models import open_model, share_cores
+from glyphscope.models.memory import memory_needed, read_facts
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs.strategies import run
 from glyphscope.store import Settings, load_settings, save_settings

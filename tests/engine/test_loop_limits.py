@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from glyphscope.base.errors import ContextOverflow
-from glyphscope.evals import run_figures
+from glyphscope.evals.costs import run_figures
 from glyphscope.events import (
     Aborted,
     CallReady,

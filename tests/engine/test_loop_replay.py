@@ -7,7 +7,8 @@ from glyphscope.events import ApprovalGiven, ApprovalRule, RunFinished, Token, T
 from glyphscope.runs import Decision, NonInteractive
 from glyphscope.runs.recorded import RecordedInteraction
 from glyphscope.runs.strategies import run
-from glyphscope.store import encode_record, first_difference, parse_record
+from glyphscope.store import first_difference
+from glyphscope.store.records import encode_record, parse_record
 from glyphscope.tools import Outcome
 from talks import BAD, BROWSE, SEARCH, Clock, Talker, box, numbered, request_of, talk
 from toolbox import DENY, Box, Leaving, Person, of

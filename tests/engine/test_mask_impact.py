@@ -9,25 +9,25 @@ import pytest
 
 from cli_command import command
 from glyphscope.events import Alternative, RunRequest, Token
-from glyphscope.explain import (
+from glyphscope.explain.constraint_attribution import Attribution, Attributor
+from glyphscope.explain.impact import (
     AROUND,
-    Attribution,
-    Attributor,
     FieldImpact,
     attribution_words,
     field_name,
     head,
     loss_words,
     mask_impact,
-    prompt_places,
     worst_words,
 )
+from glyphscope.explain.in_prompt import prompt_places
 from glyphscope.grammar import MatchLimit, compile_grammar
-from glyphscope.models import ScriptedModel
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import branch_request, run_state
-from glyphscope.runs.strategies import expected_answer, run
-from glyphscope.store import encode_record
+from glyphscope.runs.strategies import run
+from glyphscope.runs.strategies.turns import expected_answer
+from glyphscope.store.records import encode_record
 
 REGISTRY = default_registry()
 PIECES = ['{action="', 'search"', " query", '="', "AI", '"', " max_results=", "10", "}"]

@@ -7,25 +7,24 @@ import pytest
 from examples import some
 from glyphscope.base import resources
 from glyphscope.events import Alternative, RunRequest, Strategy
-from glyphscope.explain import (
+from glyphscope.explain.constraint_attribution import is_control_token
+from glyphscope.explain.impact import mask_impact, worst_words
+from glyphscope.explain.masked import (
     CONTROL_TOKEN,
     INSIDE_CHARACTER,
     NOT_ALLOWED,
     ORDER,
     AlternativeReasons,
-    is_control_token,
-    mask_impact,
     masked_reasons,
     special_names,
     state_after,
     token_reasons,
-    worst_words,
 )
-from glyphscope.models import ScriptedModel
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry, load_registry
 from glyphscope.runs import RunState, run_state
 from glyphscope.runs.strategies import run
-from glyphscope.store import parse_record
+from glyphscope.store.records import parse_record
 
 RECORDS = [f"runs/{name}" for name in resources.names("runs", ".jsonl")]
 RECORDS += [f"lessons/runs/{name}" for name in resources.names("lessons/runs", ".jsonl")]

@@ -12,16 +12,10 @@ from mcp_types import JSONRPCError, JSONRPCRequest, JSONRPCResponse
 from examples import at_most
 from glyphscope.base.errors import ServerError
 from glyphscope.tools import Outcome
-from glyphscope.tools.mcp import (
-    LOCAL_ERROR,
-    BoundedLines,
-    Guard,
-    Line,
-    ListReader,
-    ProtocolLog,
-    read_result,
-    read_servers,
-)
+from glyphscope.tools.mcp import BoundedLines, Line, read_result, read_servers
+from glyphscope.tools.mcp.guard import LOCAL_ERROR, Guard
+from glyphscope.tools.mcp.listing import ListReader
+from glyphscope.tools.mcp.log import ProtocolLog
 
 KEYS = st.sampled_from([
     "jsonrpc", "id", "method", "params", "result", "error", "code", "message", "content", "type", "text", "data",

@@ -8,15 +8,8 @@ import time
 
 import pytest
 
-from glyphscope.tools.mcp import (
-    KEPT,
-    TEXT_LIMIT,
-    WHOLE_BUDGET,
-    WHOLE_LIMIT,
-    ProtocolLog,
-    log_message,
-    read_servers,
-)
+from glyphscope.tools.mcp import read_servers
+from glyphscope.tools.mcp.log import KEPT, TEXT_LIMIT, WHOLE_BUDGET, WHOLE_LIMIT, ProtocolLog, log_message
 from mcp_servers import call, opened
 
 pytestmark = pytest.mark.slow

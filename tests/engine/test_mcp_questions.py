@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from examples import at_most
 from glyphscope.base.errors import GlyphscopeError, ModelError
-from glyphscope.models import ScriptedModel
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.runs.strategies import answer_sampling
 from glyphscope.tools.mcp import MAX_QUESTION_BYTES, Answer, McpServer, Question
 from mcp_servers import call, scripted

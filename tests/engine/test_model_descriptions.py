@@ -16,17 +16,9 @@ from glyphscope.events import (
     Token,
     TokenStep,
 )
-from glyphscope.models import (
-    MERGED_SYSTEM,
-    Cancelled,
-    ChatTemplate,
-    GenerateRequest,
-    PromptReady,
-    RecordedModel,
-    ScriptedModel,
-    open_model,
-    render_plain,
-)
+from glyphscope.models import MERGED_SYSTEM, ChatTemplate, RecordedModel, open_model, render_plain
+from glyphscope.models.interface import Cancelled, GenerateRequest, PromptReady
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.models.wire import Envelope, Generate, NumberedAnswer
 from glyphscope.processes import Pipe
 

@@ -22,19 +22,13 @@ from glyphscope.events import (
     decode_event,
     encode_event,
 )
-from glyphscope.models import (
-    RecordedModel,
-    ScriptedModel,
-    TemplateRenderer,
-    TemplateSource,
-    derived_form,
-    open_model,
-    read_special_texts,
-    template_turn_form,
-)
+from glyphscope.models import RecordedModel, TemplateSource, open_model, read_special_texts
+from glyphscope.models.scripted import ScriptedModel
+from glyphscope.models.turn_forms import TemplateRenderer, derived_form, template_turn_form
 from glyphscope.registry import default_registry
 from glyphscope.runs import run_state, settle
-from glyphscope.runs.strategies import first_prompt, run
+from glyphscope.runs.strategies import run
+from glyphscope.runs.strategies.request import first_prompt
 from glyphscope.turns import TurnForm, form_of
 from small_templates import SMALL
 

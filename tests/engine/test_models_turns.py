@@ -4,15 +4,9 @@ import pytest
 
 from glyphscope.base.errors import PromptError
 from glyphscope.events import Message, TokenStep
-from glyphscope.models import (
-    MERGED_SYSTEM,
-    RESULTS_AS_USER,
-    ChatTemplate,
-    GenerateRequest,
-    ScriptedModel,
-    open_model,
-    split_turns,
-)
+from glyphscope.models import MERGED_SYSTEM, RESULTS_AS_USER, ChatTemplate, open_model
+from glyphscope.models.interface import GenerateRequest
+from glyphscope.models.scripted import ScriptedModel, split_turns
 
 TALK = [
     Message("system", "Be brief."),

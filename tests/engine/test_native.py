@@ -24,12 +24,14 @@ from glyphscope.events import (
     encode_event,
 )
 from glyphscope.grammar import match_text
-from glyphscope.models import RecordedModel, ScriptedModel, template_form
+from glyphscope.models import RecordedModel, template_form
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import run_state
 from glyphscope.runs.strategies import continue_aborted, run
 from glyphscope.store import first_difference
-from glyphscope.turns import NAMED, Expected, build_turn_grammar, named_call, own_form
+from glyphscope.turns import Expected, build_turn_grammar, own_form
+from glyphscope.turns.own import NAMED, named_call
 from talks import Talker
 from toolbox import of
 

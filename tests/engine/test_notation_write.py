@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from examples import at_most
 from glyphscope.base.errors import NotationError
-from glyphscope.notation import STYLES, call_document, write_call, write_value
+from glyphscope.notation import call_document, write_call, write_value
+from glyphscope.notation.write import STYLES
 from reference_readers import plain
 
 SEARCH = {"query": "AI news", "max_results": 10}

@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from llguidance import LLParserLimits
 
-from glyphscope.grammar.regular import StringLanguage, found
-from glyphscope.grammar.regular.pattern import start
+from glyphscope.grammar.regular.pattern import StringLanguage, found, start
 from glyphscope.processes.compilers import masks
 from glyphscope.registry import ToolRegistry, make_tool
 from glyphscope.validation import CallValidator

@@ -19,9 +19,11 @@ from glyphscope.base import plugins, resources
 from glyphscope.base.errors import GlyphscopeError
 from glyphscope.cli import serves_at_once
 from glyphscope.cli.probes import other_plugins
-from glyphscope.evals.results import ResultFolder, export_samples
+from glyphscope.evals.results import export_samples
+from glyphscope.evals.results.folder import ResultFolder
 from glyphscope.evals.running import read_place
-from glyphscope.evals.suites import IMPORTERS, endings, load_suite
+from glyphscope.evals.suites import IMPORTERS, endings
+from glyphscope.evals.suites.reading import load_suite
 from glyphscope.tools.demo import DemoTools, demo_tools
 from made_results import made_result
 

@@ -6,10 +6,11 @@ import pytest
 
 from glyphscope.base.errors import RegistryError
 from glyphscope.events import LoopSettings, PromptRendered, Relaxed, RunRequest
-from glyphscope.models import ScriptedModel
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import PreparedRequest, RunState, prepare, prepared, run_state
-from glyphscope.runs.strategies import continue_aborted, first_prompt, instructions, run
+from glyphscope.runs.strategies import continue_aborted, instructions, run
+from glyphscope.runs.strategies.request import first_prompt
 
 GOOD = '{action="search" query="AI news" max_results=10}'
 BAD = '{action="search" query="AI news" max_results=500}'

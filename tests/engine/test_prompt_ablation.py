@@ -15,21 +15,17 @@ from glyphscope.events import LoopSettings, Message, PromptRendered, RunRequest,
 from glyphscope.explain.ablation import (
     OMISSION_KINDS,
     ablate_prompt,
-    cost_words,
-    effect_words,
-    head_words,
-    omission_name,
-    pair_words,
     sentences,
     tool_pairs,
     whole_cut,
     written_choice,
 )
-from glyphscope.models import ScriptedModel
+from glyphscope.explain.ablation.words import cost_words, effect_words, head_words, omission_name, pair_words
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import ToolRegistry
 from glyphscope.runs import run_state
 from glyphscope.runs.strategies import run
-from glyphscope.store import encode_record
+from glyphscope.store.records import encode_record
 from glyphscope.turns.own import NAMED
 from scoring_model import MASS, NEAR, ScoringModel
 from toolbox import default_tools

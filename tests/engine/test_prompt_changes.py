@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from examples import at_most
 from glyphscope.events import PromptEvaluated, PromptPart, PromptRendered
-from glyphscope.prompting import advice, cache_loss, loss_words, prompt_changes
+from glyphscope.prompting.changes import advice, cache_loss, loss_words, prompt_changes
 
 TOKENS = st.lists(st.sampled_from(["a", "b", " c", "", "☂", "de"]), max_size=14)
 

@@ -11,20 +11,14 @@ from hypothesis import strategies as st
 
 from examples import at_most
 from glyphscope.events import PromptRendered, RunRequest
-from glyphscope.models import ScriptedModel, Vocabulary, cut
-from glyphscope.prompting import (
-    ITSELF,
-    MessagePart,
-    PartText,
-    part_words,
-    prompt_costs,
-    render,
-    render_messages,
-    spelled,
-    tool_parts,
-)
+from glyphscope.models.interface import Vocabulary
+from glyphscope.models.scripted import ScriptedModel, cut
+from glyphscope.prompting.costs import ITSELF, part_words, prompt_costs
+from glyphscope.prompting.messages import render_messages
+from glyphscope.prompting.rendered import spelled, tool_parts
+from glyphscope.prompting.template import MessagePart, PartText, render
 from glyphscope.registry import Tool, ToolRegistry, default_registry, make_tool, to_openai
-from glyphscope.runs.strategies import (
+from glyphscope.runs.strategies.request import (
     PromptSpan,
     part_spans,
     priced_by_counting,

@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 from glyphscope.base.errors import PromptError
 from glyphscope.events import NOTATIONS, SHAPES, RunRequest
 from glyphscope.notation import call_document
-from glyphscope.prompting import MessagePart, example_calls, presets, render_messages, signature_pieces
+from glyphscope.prompting.messages import example_calls, render_messages
+from glyphscope.prompting.signature import signature_pieces
+from glyphscope.prompting.template import MessagePart, presets
 from glyphscope.registry import Tool, ToolRegistry, default_registry, load_registry, make_tool
 
 SEED_PROMPT = """\

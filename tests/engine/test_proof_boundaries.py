@@ -14,7 +14,7 @@ from glyphscope.base.errors import RegistryError
 from glyphscope.base.pointer import to_pointer
 from glyphscope.explain.proof import Boundaries, boundary_examples
 from glyphscope.registry import KEYWORDS, default_registry, make_tool
-from glyphscope.validation import Checker
+from glyphscope.validation.checker import Checker
 from keyword_rows import EVERY, registry
 from schema_strategies import schemas
 

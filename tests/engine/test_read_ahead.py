@@ -8,7 +8,8 @@ import msgspec
 import pytest
 
 from glyphscope.events import RunRequest
-from glyphscope.models import Cancelled, GenerateRequest, Output, PromptProgress, PromptReady, ScriptedModel
+from glyphscope.models.interface import Cancelled, GenerateRequest, Output, PromptProgress, PromptReady
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs.strategies import read_ahead
 

@@ -11,7 +11,7 @@ import pytest
 from cli_command import command
 from glyphscope.base import resources
 from glyphscope.events import Alternative, TokenStep
-from glyphscope.models import TemplateRenderer
+from glyphscope.models.turn_forms import TemplateRenderer
 from glyphscope.registry import ToolRegistry, parse_document
 from glyphscope.turns import (
     Reading,

@@ -7,7 +7,8 @@ import pytest
 
 from glyphscope.events import SegmentClosed, SegmentOpened, ToolKnown
 from glyphscope.registry import default_registry
-from glyphscope.turns import Expected, ReasoningForm, TurnForm, TurnOptions, Wrap, own_form
+from glyphscope.turns import Expected, TurnForm, TurnOptions, own_form
+from glyphscope.turns.form import ReasoningForm, Wrap
 
 REGISTRY = default_registry()
 FORM = TurnForm(

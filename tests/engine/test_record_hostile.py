@@ -12,14 +12,15 @@ import pytest
 
 from glyphscope.base import resources
 from glyphscope.base.errors import RecordError
-from glyphscope.evals.results import ResultFolder, export_samples
+from glyphscope.evals.results import export_samples
+from glyphscope.evals.results.folder import ResultFolder
 from glyphscope.events import RepairSettings, RunFailed, RunRequest
-from glyphscope.explain import mask_impact
-from glyphscope.models import ScriptedModel
+from glyphscope.explain.impact import mask_impact
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.runs import run_state
 from glyphscope.runs.strategies import run
-from glyphscope.store import parse_record
 from glyphscope.store.exports import RecordedRun
+from glyphscope.store.records import parse_record
 from glyphscope_plugins.inspect_ai import log as inspect_log
 from glyphscope_plugins.spans import run_spans, spans_json
 from hostile_uses import RECORD_USES, Judge, use_record_in

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from glyphscope.grammar import example_arguments
-from glyphscope.validation import Checker
+from glyphscope.validation.checker import Checker
 from keyword_rows import EVERY, registry
 
 LONG = "The report is ready, and the next meeting is on Friday morning. The re"

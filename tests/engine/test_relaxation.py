@@ -22,19 +22,20 @@ from glyphscope.events import (
     decode_event,
     encode_event,
 )
-from glyphscope.explain import Attributor, Freedom, cost_words, relaxation_cost
+from glyphscope.explain.constraint_attribution import Attributor
 from glyphscope.explain.proof import boundary_examples
+from glyphscope.explain.relaxing import Freedom, cost_words, relaxation_cost
 from glyphscope.grammar import MaskReader, compile_grammar, match_text, to_lark
 from glyphscope.grammar.gbnf import load_gbnf
-from glyphscope.models import ScriptedModel
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.notation import write_call
 from glyphscope.registry import ToolRegistry, default_registry, parse_document
-from glyphscope.runs import branch_request, enforced_registry, relaxed, run_state
-from glyphscope.runs.relaxation import enforced_answer
-from glyphscope.runs.strategies import answer_validator, continue_aborted, run
-from glyphscope.runs.strategies.turns import expected_answer
-from glyphscope.store import encode_record
+from glyphscope.runs import branch_request, run_state
+from glyphscope.runs.relaxation import enforced_answer, enforced_registry, relaxed
+from glyphscope.runs.strategies import continue_aborted, run
+from glyphscope.runs.strategies.turns import answer_validator, expected_answer
 from glyphscope.store.exports import RecordedRun, export
+from glyphscope.store.records import encode_record
 from glyphscope.turns import build_call_grammar
 from glyphscope.validation import CallValidator
 from keyword_rows import IDS, ROWS, one_of_each

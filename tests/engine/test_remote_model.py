@@ -26,7 +26,8 @@ from glyphscope.events import (
     Token,
     encode_event,
 )
-from glyphscope.models import GenerateRequest, Opening, RecordedModel, open_model
+from glyphscope.models import RecordedModel, open_model
+from glyphscope.models.interface import GenerateRequest, Opening
 from glyphscope.models.remote import (
     DIALECTS,
     key_addresses,

@@ -18,7 +18,8 @@ from glyphscope.events import (
     Token,
     ToolCall,
 )
-from glyphscope.models import GenerateRequest, RecordedModel
+from glyphscope.models import RecordedModel
+from glyphscope.models.interface import GenerateRequest
 from glyphscope.models.remote import DIALECTS
 from glyphscope.registry import default_registry, to_openai
 from glyphscope.runs import RunState, answer_messages, reduce_event

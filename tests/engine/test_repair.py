@@ -15,7 +15,8 @@ from glyphscope.events import (
     RunFinished,
     RunRequest,
 )
-from glyphscope.models import RecordedModel, ScriptedModel
+from glyphscope.models import RecordedModel
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import run_state
 from glyphscope.runs.strategies import run

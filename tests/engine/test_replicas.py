@@ -13,9 +13,10 @@ pytest.importorskip("httpx2")
 
 from eval_suite import ANSWERS, suite_file
 from glyphscope.base.errors import ModelError
-from glyphscope.evals.matrix import Matrix, plan_of
-from glyphscope.evals.results import ResultFolder
-from glyphscope.evals.running import Begun, ModelMissing, Progress, WorkerJoined, WorkerLeft, evaluate
+from glyphscope.evals.matrix.plan import Matrix, plan_of
+from glyphscope.evals.results.folder import ResultFolder
+from glyphscope.evals.running import evaluate
+from glyphscope.evals.running.progress import Begun, ModelMissing, Progress, WorkerJoined, WorkerLeft
 from glyphscope.models.remote import RemoteModel, open_remote, read_address, replicas_of
 from scripted_endpoint import SHORT, Answer, Endpoint, chunk, endpoint, said
 

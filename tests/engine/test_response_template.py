@@ -9,7 +9,8 @@ import pytest
 
 from expected_texts import as_in_file
 from glyphscope.base.errors import PromptError
-from glyphscope.models import TemplateSource, open_template, prove_response_template
+from glyphscope.models import TemplateSource, prove_response_template
+from glyphscope.models.turn_forms import open_template
 from glyphscope.turns import parse_response_template, read_response
 
 SHAPE = {"type": "function", "function": {"name": "{name}", "arguments": "{content}"}}

@@ -7,8 +7,14 @@ import pytest
 
 from glyphscope.base.errors import ModelError
 from glyphscope.events import Alternative, ModelInfo, TokenStep
-from glyphscope.explain import boundaries_of, boundary_diff_words, boundary_words, compare_tokens
-from glyphscope.models import ScriptedModel, Vocabulary, same_model
+from glyphscope.explain.retokenization import (
+    boundaries_of,
+    boundary_diff_words,
+    boundary_words,
+    compare_tokens,
+)
+from glyphscope.models.interface import Vocabulary, same_model
+from glyphscope.models.scripted import ScriptedModel
 
 WORDS = [
     b"max",

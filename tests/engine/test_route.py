@@ -20,7 +20,8 @@ from glyphscope.events import (
     Violation,
 )
 from glyphscope.grammar import build_value_grammar, match_text
-from glyphscope.models import RecordedModel, ScriptedModel
+from glyphscope.models import RecordedModel
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import ToolRegistry, default_registry, make_tool
 from glyphscope.runs.recorded import RecordedInteraction
 from glyphscope.runs.strategies import choice_schema, choice_validator, run

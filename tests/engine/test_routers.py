@@ -7,9 +7,15 @@ import pytest
 from glyphscope.base.errors import PromptError, RegistryError
 from glyphscope.events import CallReady, CandidatesFound, RunRequest
 from glyphscope.grammar import example_arguments
-from glyphscope.prompting import render_router
+from glyphscope.prompting.strategies import render_router
 from glyphscope.registry import bundled_registries, bundled_registry
-from glyphscope.runs.strategies import find_candidates, read_router, router_preset, router_presets, run
+from glyphscope.runs.strategies import run
+from glyphscope.runs.strategies.routing.candidates import (
+    find_candidates,
+    read_router,
+    router_preset,
+    router_presets,
+)
 from talks import Talker
 
 

@@ -31,8 +31,9 @@ from glyphscope.events import (
     encode_event,
     read_bias,
 )
-from glyphscope.models import RecordedModel, ScriptedModel, open_model
+from glyphscope.models import RecordedModel, open_model
 from glyphscope.models.decoding import Evidence, SamplerState
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import run_state, sampling_words, text_lines, typed_texts
 from glyphscope.runs.strategies import run

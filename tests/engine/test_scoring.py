@@ -13,10 +13,11 @@ import pytest
 from expected_texts import as_in_file
 from glyphscope.base.errors import ConstraintIgnored, ContextOverflow, GrammarError, ModelDied
 from glyphscope.base.visible import visible
-from glyphscope.evals.results import NO_ANSWER, Sample, bad_token, bad_turn
-from glyphscope.evals.suites import Scenario, ScenarioTurn
+from glyphscope.evals.results import bad_token, bad_turn
+from glyphscope.evals.results.sample import NO_ANSWER, Sample
+from glyphscope.evals.suites.suite import Scenario, ScenarioTurn
 from glyphscope.events import AnyEvent, FinalText
-from glyphscope.models import ScriptedModel
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import bundled_registry
 from glyphscope.runs import run_state
 from judged import asked, call_of, expectation, reasons, sample_of, shares, verdict

@@ -17,7 +17,7 @@ from examples import at_most
 from expected_texts import as_in_file
 from glyphscope.base.visible import visible
 from glyphscope.events import ExpectedCall
-from glyphscope.validation import MAX_POINTER, Matcher, Values, has_all, pair_up, schema_fault, shown
+from glyphscope.validation.matching import MAX_POINTER, Matcher, Values, has_all, pair_up, schema_fault, shown
 
 
 def parts(made: Any, tool: str = "search", **expected: Any) -> tuple[str, str] | None:

@@ -16,11 +16,11 @@ import pytest
 from demo_calls import NEVER, call
 from expected_texts import as_in_file, blocks_of
 from glyphscope.base.errors import GlyphscopeError
-from glyphscope.evals.matrix import Arm
+from glyphscope.evals.matrix.arms import Arm
 from glyphscope.evals.running import ScriptedTools, request_for
-from glyphscope.evals.suites import Scenario, ScenarioTurn, ScriptedResult, Suite
+from glyphscope.evals.suites.suite import Scenario, ScenarioTurn, ScriptedResult, Suite
 from glyphscope.events import LoopSettings, Message, RouterSettings, RunRequest, Sampling
-from glyphscope.prompting import render_messages
+from glyphscope.prompting.messages import render_messages
 from glyphscope.registry import default_registry
 from glyphscope.runs import history_after, run_state
 from glyphscope.tools import ToolSource

@@ -24,8 +24,8 @@ from glyphscope.events import (
     decode_event,
     encode_event,
 )
-from glyphscope.explain import earlier_call, part_costs, part_of, reasoning_tokens
-from glyphscope.notation import call_sizes, sum_of
+from glyphscope.explain.segments import earlier_call, part_costs, part_of, reasoning_tokens
+from glyphscope.notation.write import call_sizes, sum_of
 from glyphscope.runs import RunState, StageState, reduce_event, run_state
 from made_runs import BAD, GOOD, MARKER, THOUGHT, parts_run
 

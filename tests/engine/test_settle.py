@@ -8,10 +8,11 @@ from hypothesis import strategies as st
 
 from glyphscope.base.errors import GlyphscopeError, RequestError
 from glyphscope.events import LoopSettings, PrefixPart, Relaxed, RunRequest, Sampling
-from glyphscope.models import ScriptedModel
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import prepare, run_state, settle
-from glyphscope.runs.strategies import first_prompt, run
+from glyphscope.runs.strategies import run
+from glyphscope.runs.strategies.request import first_prompt
 
 GOOD = '{action="search" query="AI news" max_results=10}'
 TOOLS = default_registry().to_document()

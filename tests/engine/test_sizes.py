@@ -1,4 +1,4 @@
-from glyphscope.notation import STYLES, call_sizes, text_sizes
+from glyphscope.notation.write import STYLES, call_sizes, text_sizes
 
 
 def test_sizes_count_code_points_utf8_bytes_and_the_tokens_of_the_given_model():

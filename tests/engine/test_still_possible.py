@@ -13,7 +13,7 @@ from glyphscope.events import RunRequest, Violation
 from glyphscope.grammar import MatchLimits, State, compile_grammar
 from glyphscope.notation import is_bare_key, shape_keys, write_value
 from glyphscope.registry import Tool, ToolRegistry, load_registry
-from glyphscope.runs.strategies import expected_answer
+from glyphscope.runs.strategies.turns import expected_answer
 from glyphscope.turns import Expected, TurnOptions, build_turn_grammar
 from glyphscope.validation import CallValidator
 from turn_forms import FORMS

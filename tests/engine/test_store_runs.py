@@ -29,20 +29,18 @@ from glyphscope.events import (
     ToolKnown,
     encode_event,
 )
-from glyphscope.prompting import render_messages
+from glyphscope.prompting.messages import render_messages
 from glyphscope.registry import default_registry, load_registry
 from glyphscope.store import (
     History,
     Journal,
     Project,
     RecordWriter,
-    encode_record,
     first_difference,
     load_project,
-    read_record,
     save_project,
-    strip_times,
 )
+from glyphscope.store.records import encode_record, read_record, strip_times
 from made_runs import finished
 
 REQUEST = RunRequest(prompt="Search for\n AI news", registry=default_registry().to_document())

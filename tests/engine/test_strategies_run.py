@@ -25,7 +25,8 @@ from glyphscope.events import (
     decode_event,
     encode_event,
 )
-from glyphscope.models import Cancelled, PromptProgress, PromptReady, RenderedPrompt, ScriptedModel
+from glyphscope.models.interface import Cancelled, PromptProgress, PromptReady, RenderedPrompt
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import CONTINUATION, run_state
 from glyphscope.runs.strategies import continue_aborted, run

@@ -10,10 +10,11 @@ import pytest
 
 from expected_texts import as_in_file, blocks_of
 from glyphscope.base.errors import SuiteError
-from glyphscope.evals.matrix import Arm, LoadedSuite, Planned
+from glyphscope.evals.matrix.arms import Arm
+from glyphscope.evals.matrix.plan import LoadedSuite, Planned
 from glyphscope.evals.running import run_sample
-from glyphscope.evals.suites import encode_suite
-from glyphscope.models import ScriptedModel
+from glyphscope.evals.suites.reading import encode_suite
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope_plugins.bfcl.questions import import_bfcl
 from imported_suites import check, suite_lines
 

@@ -9,8 +9,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from glyphscope.base import resources
-from glyphscope.evals.suites import (
-    answer_of,
+from glyphscope.evals.suites.reading import (
     bundled_suites,
     check_suite,
     encode_suite,
@@ -18,9 +17,10 @@ from glyphscope.evals.suites import (
     parse_suite,
     suite_registry,
 )
+from glyphscope.evals.suites.suite import answer_of
 from glyphscope.events import RouterSettings
 from glyphscope.notation import write_call
-from glyphscope.runs.strategies import router_preset
+from glyphscope.runs.strategies.routing.candidates import router_preset
 from glyphscope.tools.demo import calculate
 from glyphscope.validation import CallValidator
 from gold_calls import expected, golds

@@ -6,16 +6,11 @@ import msgspec
 import pytest
 
 from glyphscope.base.errors import RecordError, StorageError, SuiteError
-from glyphscope.evals.matrix import Arm, LoadedSuite, Planned
+from glyphscope.evals.matrix.arms import Arm
+from glyphscope.evals.matrix.plan import LoadedSuite, Planned
 from glyphscope.evals.running import request_for, run_sample
-from glyphscope.evals.suites import (
-    check_suite,
-    encode_suite,
-    parse_suite,
-    scenario_of_run,
-    suite_of_runs,
-    suite_registry,
-)
+from glyphscope.evals.suites import scenario_of_run, suite_of_runs
+from glyphscope.evals.suites.reading import check_suite, encode_suite, parse_suite, suite_registry
 from glyphscope.events import (
     Answer,
     ApprovalRule,
@@ -26,11 +21,13 @@ from glyphscope.events import (
     RunRequest,
     Sampling,
 )
-from glyphscope.models import ScriptedModel
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import bundled_registry
 from glyphscope.runs import NonInteractive
 from glyphscope.runs.strategies import run
-from glyphscope.store import RecordWriter, read_record, write_bundle
+from glyphscope.store import RecordWriter
+from glyphscope.store.bundle import write_bundle
+from glyphscope.store.records import read_record
 from glyphscope.tools.demo import DemoTools
 
 SEARCH = '{"action": "search", "query": "harbour"}'

@@ -13,7 +13,9 @@ from expected_texts import as_in_file, blocks_of
 from glyphscope import evaluate
 from glyphscope.base.errors import SuiteError
 from glyphscope.cli.app import app
-from glyphscope.evals.suites import IMPORTERS, Expectation, load_suite
+from glyphscope.evals.suites import IMPORTERS
+from glyphscope.evals.suites.reading import load_suite
+from glyphscope.evals.suites.suite import Expectation
 from glyphscope.events import ExpectedCall
 from imported_suites import error_lines, suite_lines
 

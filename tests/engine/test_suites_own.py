@@ -9,18 +9,17 @@ from glyphscope.base.errors import SuiteError
 from glyphscope.evals.suites import (
     ArgumentCheck,
     CallChecks,
-    Expectation,
-    Scenario,
     add_scenario,
     call_of,
     form_of,
     keep_suite,
-    load_suite,
     own_suites,
     suite_path,
 )
+from glyphscope.evals.suites.reading import load_suite
+from glyphscope.evals.suites.suite import Expectation, Scenario
 from glyphscope.events import ExpectedCall
-from glyphscope.validation import Matcher
+from glyphscope.validation.matching import Matcher
 
 FORMS = [
     CallChecks("search"),

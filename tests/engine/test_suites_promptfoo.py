@@ -16,7 +16,7 @@ import pytest
 from expected_texts import as_in_file, blocks_of
 from glyphscope import evaluate
 from glyphscope.base.errors import SuiteError
-from glyphscope.evals.suites import load_suite
+from glyphscope.evals.suites.reading import load_suite
 from imported_suites import error_lines, promptfoo, suite_lines
 
 ALIASES = "c0: &c0 [x, x]\n" + "".join(

@@ -15,18 +15,9 @@ from glyphscope import evaluate
 from glyphscope.base.errors import SuiteError
 from glyphscope.base.inputs import files_below
 from glyphscope.base.lines import line_and_column
-from glyphscope.evals.suites import (
-    Expectation,
-    Scenario,
-    Suite,
-    answer_of,
-    check_suite,
-    encode_suite,
-    load_suite,
-    parse_suite,
-    reading,
-    suite_registry,
-)
+from glyphscope.evals.suites import reading
+from glyphscope.evals.suites.reading import check_suite, encode_suite, load_suite, parse_suite, suite_registry
+from glyphscope.evals.suites.suite import Expectation, Scenario, Suite, answer_of
 from glyphscope.events import Answer, ExpectedCall
 from glyphscope.registry import default_registry, find_places
 

@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from expected_texts import blocks_of
-from glyphscope.evals.matrix import Arm, LoadedSuite, Planned
+from glyphscope.evals.matrix.arms import Arm
+from glyphscope.evals.matrix.plan import LoadedSuite, Planned
 from glyphscope.evals.running import run_sample
-from glyphscope.evals.suites import encode_suite, load_suite
+from glyphscope.evals.suites.reading import encode_suite, load_suite
 from glyphscope.events import LimitReached, ToolResult
-from glyphscope.models import ScriptedModel
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.notation import write_call
 from gold_calls import golds
 

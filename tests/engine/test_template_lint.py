@@ -10,14 +10,8 @@ import pytest
 
 from expected_texts import as_in_file
 from glyphscope.base.errors import PromptError
-from glyphscope.models import (
-    TemplateSource,
-    compare_templates,
-    lint_template,
-    open_template,
-    renderer_of,
-    template_of_text,
-)
+from glyphscope.models import TemplateSource, compare_templates, lint_template
+from glyphscope.models.turn_forms import open_template, renderer_of, template_of_text
 from glyphscope.turns import CONVERSATIONS, FAULTS, TemplateLint, find_faults
 
 GOOD = """{% if tools %}<|im_start|>system

@@ -25,16 +25,10 @@ from glyphscope.events import (
     written_pairs,
 )
 from glyphscope.lessons.run_settings import request_of
-from glyphscope.models import (
-    CONVERSATIONS,
-    ChatTemplate,
-    ScriptedModel,
-    TemplateSource,
-    TemplateVariable,
-    find_variables,
-    variables_of,
-)
+from glyphscope.models import ChatTemplate, TemplateSource
 from glyphscope.models.remote import DIALECTS
+from glyphscope.models.scripted import ScriptedModel
+from glyphscope.models.template_variables import CONVERSATIONS, TemplateVariable, find_variables, variables_of
 from glyphscope.registry import default_registry
 from glyphscope.runs.strategies import run
 from scripted_endpoint import Answer, endpoint, remote, said

@@ -21,21 +21,17 @@ from glyphscope.events import (
     decode_event,
     encode_event,
 )
-from glyphscope.models import RecordedModel, ScriptedModel
+from glyphscope.models import RecordedModel
 from glyphscope.models.remote import DIALECTS
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import branch_request
-from glyphscope.runs.strategies import first_prompt, generate_request, run
-from glyphscope.store import (
-    Project,
-    RecordWriter,
-    encode_record,
-    load_project,
-    read_record,
-    save_project,
-    write_bundle,
-)
+from glyphscope.runs.strategies import run
+from glyphscope.runs.strategies.request import first_prompt, generate_request
+from glyphscope.store import Project, RecordWriter, load_project, save_project
+from glyphscope.store.bundle import write_bundle
 from glyphscope.store.exports import RecordedRun, export
+from glyphscope.store.records import encode_record, read_record
 from scripted_endpoint import Answer, endpoint, remote, said
 
 SWITCH = (

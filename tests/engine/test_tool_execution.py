@@ -27,7 +27,7 @@ from glyphscope.events import (
     decode_event,
     encode_event,
 )
-from glyphscope.models import ScriptedModel
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import Context, Decision, Emitter, NonInteractive, PreparedRequest, run_state
 from glyphscope.runs.tool_execution import execute

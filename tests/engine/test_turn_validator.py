@@ -21,16 +21,15 @@ from glyphscope.registry import parse_document
 from glyphscope.turns import (
     FOREIGN,
     AnswerValidator,
-    ArgumentsForm,
     Expected,
     Prover,
-    ReasoningForm,
     TurnForm,
     TurnOptions,
     TurnTools,
     call_violations,
     read_turn,
 )
+from glyphscope.turns.form import ArgumentsForm, ReasoningForm
 from renderers import derived_at
 from small_templates import SMALL, write_small
 from turn_forms import BEGUN, FORMS, JSON, OBJECT, REGISTRY, TAGGED, THINK, TOOLS, read, turn_form, write

@@ -23,15 +23,8 @@ from glyphscope.grammar import MaskReader, match_text, to_lark
 from glyphscope.grammar.gbnf import emit_gbnf, load_gbnf
 from glyphscope.notation import write_call
 from glyphscope.registry import default_registry, load_registry
-from glyphscope.turns import (
-    Expected,
-    ReasoningForm,
-    TurnForm,
-    TurnOptions,
-    build_call_grammar,
-    build_turn_grammar,
-    own_form,
-)
+from glyphscope.turns import Expected, TurnForm, TurnOptions, build_call_grammar, build_turn_grammar, own_form
+from glyphscope.turns.form import ReasoningForm
 
 REGISTRY = default_registry()
 SEARCH = {"query": "x"}

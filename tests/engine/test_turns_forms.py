@@ -13,7 +13,8 @@ import corrections_table
 from examples import FULL
 from glyphscope.base.errors import PromptError
 from glyphscope.events import RunFailed, RunRequest, RunStarted
-from glyphscope.models import ScriptedModel, TemplateRenderer
+from glyphscope.models.scripted import ScriptedModel
+from glyphscope.models.turn_forms import TemplateRenderer
 from glyphscope.registry import default_registry, parse_document
 from glyphscope.runs.strategies import run
 from glyphscope.turns import (
@@ -25,8 +26,8 @@ from glyphscope.turns import (
     load_form,
     prove,
     read_turn,
-    save_form,
 )
+from glyphscope.turns.form import save_form
 from glyphscope.turns.probe import IDS, KEYS, NAMES, Probe, SampleCall, sample_tools
 from glyphscope.turns.slots import written
 from renderers import derived_at, renderer_at

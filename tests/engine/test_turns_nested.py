@@ -8,7 +8,8 @@ import pytest
 
 from glyphscope.events import Violation
 from glyphscope.registry import parse_document
-from glyphscope.turns import ArgumentsForm, CallForm, Expected, Piece, TurnForm, TurnTools, read_turn
+from glyphscope.turns import Expected, TurnForm, TurnTools, read_turn
+from glyphscope.turns.form import ArgumentsForm, CallForm, Piece
 
 TEXTS = {"type": "array", "items": {"type": "string"}}
 ROW = {"type": "object", "properties": {"id": {"type": "string"}, "n": {"type": ["integer", "null"]}}}

@@ -29,7 +29,8 @@ from glyphscope.events import (
 from glyphscope.grammar import match_text, to_lark
 from glyphscope.grammar.gbnf import emit_gbnf
 from glyphscope.grammar.tree import with_suffix
-from glyphscope.models import RecordedModel, ScriptedModel
+from glyphscope.models import RecordedModel
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.notation import shape_keys, write_call
 from glyphscope.registry import default_registry
 from glyphscope.runs import run_state

@@ -15,7 +15,8 @@ import pytest
 
 from examples import rounds
 from glyphscope.events import CallReady, LoadOptions, RunFinished, RunRequest, Sampling
-from glyphscope.models import Model, open_model
+from glyphscope.models import open_model
+from glyphscope.models.interface import Model
 from glyphscope.registry import default_registry, parse_document
 from glyphscope.runs.strategies import run
 from untrained_models import PAIRS, Pair, model_file

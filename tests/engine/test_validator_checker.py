@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from examples import at_most
-from glyphscope.validation import Checker
+from glyphscope.validation.checker import Checker
 from schema_strategies import schemas, values
 
 

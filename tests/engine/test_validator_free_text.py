@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from examples import at_most
 from glyphscope.events import NOTATIONS, CallReady, FieldOpened, RunFinished, RunRequest, Violation
-from glyphscope.models import ScriptedModel
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.notation import write_call
 from glyphscope.registry import default_registry
 from glyphscope.runs.strategies import run

@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 from glyphscope.events import Notation
 from glyphscope.notation import write_call, write_value
 from glyphscope.registry import Tool, ToolRegistry, normalise
-from glyphscope.validation import CallValidator, Checker, CheckReport, ValueValidator
+from glyphscope.validation import CallValidator, CheckReport, ValueValidator
+from glyphscope.validation.checker import Checker
 from schema_strategies import in_our_language, schemas, values
 
 pytestmark = pytest.mark.slow

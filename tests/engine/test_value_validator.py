@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from examples import at_most
 from glyphscope.base.errors import RegistryError
 from glyphscope.events import FieldClosed, Notation
-from glyphscope.validation import Checker, ValueValidator
+from glyphscope.validation import ValueValidator
+from glyphscope.validation.checker import Checker
 
 NOTATIONS = st.sampled_from(["glyph", "json"])
 CHOICE = {

@@ -15,14 +15,10 @@ from untrained_models import PAIRS, Pair, maker, model_file
 llama = pytest.importorskip("llama_cpp")
 
 from glyphscope.events import LoadOptions, Sampling  # noqa: E402
-from glyphscope.models import (  # noqa: E402
-    GenerateRequest,
-    model_parameters,
-    open_model,
-    read_ends,
-    read_pieces,
-    read_special,
-)
+from glyphscope.models import open_model  # noqa: E402
+from glyphscope.models.interface import GenerateRequest  # noqa: E402
+from glyphscope.models.llama_engine import model_parameters  # noqa: E402
+from glyphscope.models.tokens import read_ends, read_pieces, read_special  # noqa: E402
 
 
 @pytest.fixture(scope="module")

@@ -16,9 +16,10 @@ from glyphscope.events import RunRequest
 from glyphscope.store import places
 from glyphscope_gui.context import Page
 from glyphscope_gui.project import first_project
-from glyphscope_gui.run_settings import OPTIONS, OptionsPanel
+from glyphscope_gui.run_settings.options import OPTIONS
+from glyphscope_gui.run_settings.panel import OptionsPanel
 from glyphscope_gui.services import make_services
-from glyphscope_gui.shared import PageId
+from glyphscope_gui.shared.page_ids import PageId
 from glyphscope_gui.shell.main_window import MainWindow
 from glyphscope_gui.theme import ThemeManager
 from made_runs import asking

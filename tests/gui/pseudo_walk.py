@@ -7,9 +7,9 @@ from functools import cache
 from pathlib import Path
 
 from every_page import ABORTED, dialogs, in_turn, texts
-from glyphscope.models import ScriptedModel
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope_gui.lessons import LessonProse
-from glyphscope_gui.runs import bundled_run
+from glyphscope_gui.runs.recorder import bundled_run
 
 CALL = '{action="search" query="AI news" max_results=10}'
 NAMES = (

@@ -7,13 +7,13 @@ import pytest
 from PySide6.QtCore import Qt
 
 from glyphscope.events import Answer, RunRequest
-from glyphscope.models import ScriptedModel
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.store import save_project
 from glyphscope_gui.compare import earlier_words, planned_results, result_lines
 from glyphscope_gui.context import PromptsPlace
-from glyphscope_gui.runs import bundled_run
-from glyphscope_gui.shared import PageId
+from glyphscope_gui.runs.recorder import bundled_run
+from glyphscope_gui.shared.page_ids import PageId
 from on_screen import Screen
 
 GOOD = '{action="search" query="AI news" max_results=10}'

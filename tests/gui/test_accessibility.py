@@ -27,11 +27,13 @@ from PySide6.QtWidgets import (
 
 from every_page import ABORTED, dialogs, in_sight, in_turn
 from examples import some
-from glyphscope.models import ScriptedModel
-from glyphscope_gui.evaluate import RESULT
-from glyphscope_gui.runs import bundled_run, bundled_runs
+from glyphscope.models.scripted import ScriptedModel
+from glyphscope_gui.evaluate.page import RESULT
 from glyphscope_gui.runs.field_table import FIELD, VALUE
-from glyphscope_gui.shared import MAX_TITLE, CodeEdit, ElidedLabel, ElidedLink, PageId, focus_next
+from glyphscope_gui.runs.recorder import bundled_run, bundled_runs
+from glyphscope_gui.shared import CodeEdit, ElidedLabel, ElidedLink, focus_next
+from glyphscope_gui.shared.page_ids import PageId
+from glyphscope_gui.shared.table_model import MAX_TITLE
 from glyphscope_gui.theme import ThemeManager
 from glyphscope_gui.theme.fonts import window_points
 from glyphscope_gui.theme.sizes import ROW

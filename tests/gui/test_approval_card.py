@@ -8,12 +8,15 @@ import msgspec
 import pytest
 
 from glyphscope.events import QuestionAnswered
-from glyphscope.models import ScriptedModel
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry, make_tool
 from glyphscope.runs import Decision
 from glyphscope_gui.calls.arguments import MAX_LENGTH, VerdictPill, check_arguments
 from glyphscope_gui.playground import MAX_ARGUMENTS, ApprovalCard, QuestionCard
-from glyphscope_gui.shared import VERDICTS, PageId, WholeTextDialog, end_work, is_working
+from glyphscope_gui.shared import WholeTextDialog
+from glyphscope_gui.shared.background import end_work, is_working
+from glyphscope_gui.shared.page_ids import PageId
+from glyphscope_gui.shared.verdict import VERDICTS
 from made_runs import NEEDED
 
 SEARCH = default_registry().get("search")

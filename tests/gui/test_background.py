@@ -9,7 +9,7 @@ import pytest
 
 from glyphscope.base.errors import Stopped
 from glyphscope.processes import check_stopped
-from glyphscope_gui.shared import Background, this_task
+from glyphscope_gui.shared.background import Background, this_task
 
 
 @pytest.fixture

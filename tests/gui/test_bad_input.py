@@ -13,13 +13,18 @@ from PySide6.QtGui import Qt
 
 from glyphscope.base import resources
 from glyphscope.base.errors import ContextOverflow, ModelDied
-from glyphscope.models import RenderedPrompt, ScriptedModel, open_model
+from glyphscope.models import open_model
+from glyphscope.models.interface import RenderedPrompt
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.runs import branch_tree
-from glyphscope.store import atomic_write, kin_of, places
+from glyphscope.store import atomic_write, places
+from glyphscope.store.history import kin_of
 from glyphscope_gui.context import Page
 from glyphscope_gui.playground import BranchTreeModel
 from glyphscope_gui.runs import Phase
-from glyphscope_gui.shared import ErrorDialog, PageId, end_work
+from glyphscope_gui.shared.background import end_work
+from glyphscope_gui.shared.errors import ErrorDialog
+from glyphscope_gui.shared.page_ids import PageId
 from glyphscope_gui.tools.dock import ToolsDock
 from on_screen import Screen
 

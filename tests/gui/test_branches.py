@@ -9,17 +9,17 @@ from PySide6.QtGui import QRegion
 from PySide6.QtTest import QTest
 
 from glyphscope.events import Answer, BranchPoint, PrefixPart, Relaxed, RunRequest, RunStarted, Token
-from glyphscope.explain import Attribution
-from glyphscope.models import ScriptedModel, Vocabulary
+from glyphscope.explain.constraint_attribution import Attribution
+from glyphscope.models.interface import Vocabulary
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import branch_tree, end_of, run_state
-from glyphscope.store import kin_of
-from glyphscope_gui.playground import (
+from glyphscope.store.history import kin_of
+from glyphscope_gui.playground import MAX_INDENT, BranchPanel
+from glyphscope_gui.playground.branches.words import (
     LOOKING,
-    MAX_INDENT,
     NO_CONSTRAINT,
     OWN_GRAMMAR,
-    BranchPanel,
     constraint_words,
     incomplete_words,
     mask_reason,
@@ -30,8 +30,10 @@ from glyphscope_gui.playground import (
     replacement_words,
     shared_bytes,
 )
-from glyphscope_gui.runs import ModelStatus, Phase, Typed, bundled_run, pieces_of
+from glyphscope_gui.runs import ModelStatus, Phase
 from glyphscope_gui.runs.alternatives_table import REASON_ROLE
+from glyphscope_gui.runs.model_queries import Typed, pieces_of
+from glyphscope_gui.runs.recorder import bundled_run
 
 CALL = '{action="search" query="AI news" max_results=10}'
 REGISTRY = default_registry()

@@ -14,14 +14,15 @@ from PySide6.QtGui import QImage, QPainter, QStandardItem, QStandardItemModel
 from PySide6.QtWidgets import QApplication, QStyleOptionViewItem
 
 from glyphscope.base.errors import StorageError
-from glyphscope.evals import share
+from glyphscope.evals.statistics import share
 from glyphscope.events import Token, TokenStep
-from glyphscope.notation import call_sizes
+from glyphscope.notation.write import call_sizes
 from glyphscope.runs import run_state
 from glyphscope_gui.compare import SHARE_ROLE, ShareDelegate
 from glyphscope_gui.evaluate import EvalCharts, ShareChart
 from glyphscope_gui.playground import MIN_SLOT, SavingsChart, SizeChart, StepChart, size_words, token_words
-from glyphscope_gui.runs import Saving, bundled_run
+from glyphscope_gui.runs import Saving
+from glyphscope_gui.runs.recorder import bundled_run
 from glyphscope_gui.runs.token_table import COLUMNS
 from glyphscope_gui.shared import BarChart, Chart, Series, edge_role
 from glyphscope_gui.theme import theme

@@ -14,13 +14,14 @@ from fake_context import scripted
 from glyphscope.base.errors import ModelDied, ModelError
 from glyphscope.evals.matrix.questions import BRIEF
 from glyphscope.events import Answer
-from glyphscope.models import ScriptedModel
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope_gui.compare import MIN_WIDTH, next_variant, variant_names
 from glyphscope_gui.context import RunsPlace
-from glyphscope_gui.runs import BackgroundEvents, Phase, bundled_run
+from glyphscope_gui.runs import BackgroundEvents, Phase
 from glyphscope_gui.runs.compare_fields import FIRST_RUN, PARTING_ROLE
 from glyphscope_gui.runs.recorder import FIRST_RUN as FIRST_RECORD
-from glyphscope_gui.shared import PageId
+from glyphscope_gui.runs.recorder import bundled_run
+from glyphscope_gui.shared.page_ids import PageId
 from glyphscope_gui.theme import theme
 
 FIELDS = "Fields of all columns side by side"

@@ -10,10 +10,11 @@ from PySide6.QtGui import QColor, QPalette
 
 from glyphscope_gui.grammar.edit import LINES
 from glyphscope_gui.grammar.railroad_drawing import ROLES as DIAGRAM
-from glyphscope_gui.playground import MARKS
+from glyphscope_gui.playground.stage_rows import MARKS
 from glyphscope_gui.runs import compare_fields
 from glyphscope_gui.servers import words as servers_words
-from glyphscope_gui.shared import FORCED, VERDICTS, verdict
+from glyphscope_gui.shared import verdict
+from glyphscope_gui.shared.verdict import FORCED, VERDICTS
 from glyphscope_gui.theme import load_theme
 from glyphscope_gui.theme.manager import style_sheet
 

@@ -10,13 +10,15 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QVBoxLayout
 
 from glyphscope.events import Message, RunRequest, ToolCall
-from glyphscope.models import ScriptedModel
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.store import Project, load_project, save_project
 from glyphscope_gui.project import PromptContext, PromptDocument, PromptState
 from glyphscope_gui.prompt import MESSAGES, TEMPLATE, ConversationEditor, PromptDock, PromptPresenter
-from glyphscope_gui.runs import bundled_run
-from glyphscope_gui.shared import LINES_ROLE, PageId, end_work
+from glyphscope_gui.runs.recorder import bundled_run
+from glyphscope_gui.shared.background import end_work
+from glyphscope_gui.shared.page_ids import PageId
+from glyphscope_gui.shared.table_model import LINES_ROLE
 
 CALL = '{action="search" query="AI news" max_results=10}'
 HISTORY = (Message("user", "Find x"), Message("assistant", "", (ToolCall("search", {"query": "x"}, "c1"),)))

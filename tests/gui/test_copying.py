@@ -9,7 +9,7 @@ from PySide6.QtGui import QAction, QGuiApplication
 
 from fake_context import CALL
 from glyphscope.events import ToolResult
-from glyphscope_gui.runs import bundled_run
+from glyphscope_gui.runs.recorder import bundled_run
 from glyphscope_gui.shared.page_ids import PageId
 from glyphscope_gui.shared.plain_text import copy_text
 

@@ -12,11 +12,10 @@ from PySide6.QtWidgets import QDialogButtonBox, QLabel, QMessageBox, QPushButton
 from pytestqt.exceptions import capture_exceptions
 
 from glyphscope.base.errors import GlyphscopeError, ModelDied, Problem, RegistryError, StorageError
-from glyphscope_gui.shared import (
+from glyphscope_gui.shared import Role, ask
+from glyphscope_gui.shared.errors import (
     CrashLog,
     ErrorReporter,
-    Role,
-    ask,
     explain,
     install_excepthooks,
     offer_crash_report,

@@ -10,8 +10,8 @@ from PySide6.QtCore import QUrl
 from PySide6.QtWidgets import QMessageBox
 
 from evaluating import SCENARIOS, SUITES, TABLE, evaluate_page, newest
-from glyphscope.evals.scoring import ModelJudge
-from glyphscope.models import ScriptedModel
+from glyphscope.evals.scoring.model_judge import ModelJudge
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import end_of, run_state
 from made_results import GOOD

@@ -11,36 +11,25 @@ import pytest
 from PySide6.QtCore import QModelIndex, QObject, QPersistentModelIndex, Qt
 from PySide6.QtTest import QAbstractItemModelTester
 
-from glyphscope.evals.matrix import Arm, Matrix, plan_of
-from glyphscope.evals.results import (
-    REASON_WORDS,
-    Reason,
-    ResultFolder,
-    ResultRow,
-    SampleFailure,
-    by_scenario,
-    summarise,
-)
-from glyphscope.evals.running import Begun, EvaluationEnded, ModelOpened, SampleDone
-from glyphscope.evals.suites import Scenario, Suite
+from glyphscope.evals.matrix.arms import Arm
+from glyphscope.evals.matrix.plan import Matrix, plan_of
+from glyphscope.evals.results import by_scenario, summarise
+from glyphscope.evals.results.folder import ResultFolder, ResultRow
+from glyphscope.evals.results.sample import Reason, SampleFailure
+from glyphscope.evals.results.words import REASON_WORDS
+from glyphscope.evals.running.progress import Begun, EvaluationEnded, ModelOpened, SampleDone
+from glyphscope.evals.suites.suite import Scenario, Suite
 from glyphscope_gui.evaluate import (
     COUNT,
     MEASURES,
-    REASON,
     ROW_ROLE,
     SHOWN_ROLE,
-    TEXT,
-    VERDICT,
     EvalFailuresModel,
     EvalPairsModel,
     EvalResult,
-    EvalRunsModel,
     EvalTableModel,
     Growing,
     arm_labels,
-    contrast,
-    ground,
-    ink,
     price,
     price_words,
     provenance,
@@ -49,6 +38,7 @@ from glyphscope_gui.evaluate import (
     summary_words,
     tokens_at_most,
 )
+from glyphscope_gui.evaluate.table import REASON, TEXT, VERDICT, EvalRunsModel, contrast, ground, ink
 from glyphscope_gui.theme import ThemeManager
 from made_results import four_arms, made_manifest, made_result, made_sample, many_samples
 

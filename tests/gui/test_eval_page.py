@@ -13,11 +13,11 @@ from PySide6.QtWidgets import QApplication, QLineEdit, QPushButton, QWidget
 from evaluating import MODELS, SCENARIOS, SUITE, SUITES, TABLE, EvalScreen, Gated, evaluate_page, good, newest
 from glyphscope.base.errors import ModelError
 from glyphscope.events import Sampling
-from glyphscope.models import ScriptedModel
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.store import places
 from glyphscope_gui.context import FilePlace
 from glyphscope_gui.evaluate.page import EvalPage
-from glyphscope_gui.shared import PageId
+from glyphscope_gui.shared.page_ids import PageId
 from made_results import GOOD, TOO_MANY, made_result, recorded_result
 
 pytestmark = pytest.mark.slow

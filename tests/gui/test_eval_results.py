@@ -12,12 +12,14 @@ import pytest
 from PySide6.QtCore import QPoint, Qt
 
 from evaluating import ALIGNED, FAILURES, PAIRS, RUNS, TABLE, evaluate_page
-from glyphscope.evals.results import ResultFolder, SampleFailure
-from glyphscope.evals.suites import SuiteUsed
+from glyphscope.evals.results.folder import ResultFolder
+from glyphscope.evals.results.sample import SampleFailure
+from glyphscope.evals.suites.suite import SuiteUsed
 from glyphscope.store import places
-from glyphscope_gui.evaluate import PORTION, EvalResult
+from glyphscope_gui.evaluate import EvalResult
+from glyphscope_gui.evaluate.table import PORTION
 from glyphscope_gui.runs import TokenPlace
-from glyphscope_gui.shared import PageId
+from glyphscope_gui.shared.page_ids import PageId
 from made_results import TOO_MANY, made_result, recorded_result, result_with_controls
 
 pytestmark = pytest.mark.slow

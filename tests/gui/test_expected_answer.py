@@ -7,13 +7,13 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QPlainTextEdit
 
-from glyphscope.evals.suites import load_suite
+from glyphscope.evals.suites.reading import load_suite
 from glyphscope.events import ExpectedAnswer, ExpectedCall
 from glyphscope_gui.history.presenter import SuiteDialog
 from glyphscope_gui.playground.expected import ExpectedDialog
 from glyphscope_gui.playground.stage_rows import MARKS
-from glyphscope_gui.runs import bundled_run
-from glyphscope_gui.shared import PageId
+from glyphscope_gui.runs.recorder import bundled_run
+from glyphscope_gui.shared.page_ids import PageId
 
 FIVE = ExpectedAnswer(
     calls=(ExpectedCall(tools=("search",), arguments={"query": "AI news", "max_results": 5}),)

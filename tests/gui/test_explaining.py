@@ -8,13 +8,14 @@ import pytest
 from PySide6.QtCore import Qt
 
 from glyphscope.events import Alternative, RunRequest, Token
-from glyphscope.explain import BoundaryDiff, TokenBoundaries, mask_impact
-from glyphscope.models import ScriptedModel
+from glyphscope.explain.impact import mask_impact
+from glyphscope.explain.retokenization import BoundaryDiff, TokenBoundaries
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import run_state
 from glyphscope.runs.strategies import run
-from glyphscope_gui.playground import FIELD, MASKED, TAKEN, MaskImpactModel, MaskImpactTable
-from glyphscope_gui.runs import Answered, token_boundaries
+from glyphscope_gui.playground.mask_impact_view import FIELD, MASKED, TAKEN, MaskImpactModel, MaskImpactTable
+from glyphscope_gui.runs.model_queries import Answered, token_boundaries
 from glyphscope_gui.runs.token_table import CUT_ROLE, TOKEN
 
 PIECES = ['{action="', 'search"', " query", '="', "AI", '"', " max_results=", "10", "}"]

@@ -18,27 +18,25 @@ from every_page import ABORTED, texts
 from glyphscope.base.tokens import token_text
 from glyphscope.base.visible import character_words, unseen, visible
 from glyphscope.events import AnyEvent, ApprovalNeeded, RunFailed
-from glyphscope.models import ScriptedModel
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.store import Project
-from glyphscope_gui.evaluate import RESULT
+from glyphscope_gui.evaluate.page import RESULT
 from glyphscope_gui.grammar.railroad_drawing import text_words
 from glyphscope_gui.playground import ApprovalCard
-from glyphscope_gui.runs import bundled_run
+from glyphscope_gui.runs.recorder import bundled_run
 from glyphscope_gui.shared import (
     CodeEdit,
     ElidedLabel,
-    ErrorDialog,
-    Explanation,
     GrowingEdit,
     LineEdit,
-    PageId,
-    PanelId,
     ReadBox,
     WrappedLabel,
-    end_work,
-    tr,
     words_label,
 )
+from glyphscope_gui.shared.background import end_work
+from glyphscope_gui.shared.errors import ErrorDialog, Explanation
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.page_ids import PageId, PanelId
 from made_results import four_arms, made_result
 from made_runs import loop_run
 from mcp_servers import SCRIPT

@@ -13,7 +13,9 @@ pytest.importorskip("huggingface_hub")
 from fake_hub import REPO, fake_hub, gguf, hub_in_process, hub_in_thread
 from glyphscope.base.errors import ModelError
 from glyphscope.models import FoundModel, find_models
-from glyphscope.models.hub import DownloadProgress, DownloadStopped, FileChoice, HubFile, Lookup, Unfinished
+from glyphscope.models.hub.files import DownloadProgress, FileChoice, HubFile
+from glyphscope.models.hub.jobs import DownloadStopped, Lookup
+from glyphscope.models.hub.part import Unfinished
 from glyphscope_gui.model_picker import (
     FIX_HUB,
     Downloading,
@@ -25,7 +27,8 @@ from glyphscope_gui.model_picker import (
     ModelPresenter,
     progress_words,
 )
-from glyphscope_gui.shared import PageId, end_work
+from glyphscope_gui.shared.background import end_work
+from glyphscope_gui.shared.page_ids import PageId
 
 FILE = "tiny-Q4_K_M.gguf"
 FOUND = [

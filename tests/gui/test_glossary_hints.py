@@ -18,7 +18,7 @@ from PySide6.QtWidgets import (
 )
 
 from glyphscope_gui.help.presenter import GlossaryHints, entries, glossary, hint, words_at
-from glyphscope_gui.runs import bundled_run
+from glyphscope_gui.runs.recorder import bundled_run
 from glyphscope_gui.shared.page_ids import PageId
 
 QUIET = pytest.mark.qt_log_ignore("does not support raise", extend=True)

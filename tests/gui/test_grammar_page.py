@@ -14,7 +14,8 @@ from glyphscope_gui.context import LackingPlace
 from glyphscope_gui.grammar.line_lexer import LEXERS
 from glyphscope_gui.grammar.problems import GrammarProblem
 from glyphscope_gui.project import RegistryDocument, first_project
-from glyphscope_gui.shared import PageId, PanelId, end_work
+from glyphscope_gui.shared.background import end_work
+from glyphscope_gui.shared.page_ids import PageId, PanelId
 from glyphscope_gui.tools.dock import ToolsDock
 from grammar_window import add, checked, put_cursor, result, show
 from on_screen import drop

@@ -12,7 +12,7 @@ from PySide6.QtGui import QImage
 from PySide6.QtSvg import QSvgRenderer
 from PySide6.QtWidgets import QPushButton
 
-from glyphscope.explain import constraint_words, rule_origin, rules_by_argument
+from glyphscope.explain.grammar_origins import constraint_words, rule_origin, rules_by_argument
 from glyphscope.explain.proof import Proof
 from glyphscope.grammar.gbnf import CheckCancelled, read_gbnf
 from glyphscope.grammar.languages import GBNF
@@ -29,7 +29,8 @@ from glyphscope_gui.grammar.problems import GrammarProblem, TextPositions
 from glyphscope_gui.grammar.railroad_drawing import MAX_ITEMS, draw_rule
 from glyphscope_gui.grammar.work import ExampleVerdict
 from glyphscope_gui.project import GrammarDocument, RegistryDocument
-from glyphscope_gui.shared import PILL_ROLE, end_work
+from glyphscope_gui.shared.background import end_work
+from glyphscope_gui.shared.table_model import PILL_ROLE
 from glyphscope_gui.theme import load_theme
 from whole_grammars import WHOLE_GRAMMARS
 

@@ -8,15 +8,18 @@ from PySide6.QtCore import Qt
 
 from glyphscope.base import resources
 from glyphscope.events import Alternative, Answer, Relaxed, RepairSettings, RunRequest, Token, TokenStep
-from glyphscope.explain import Attribution, masked_reasons
-from glyphscope.models import RecordedModel, ScriptedModel, Vocabulary
+from glyphscope.explain.constraint_attribution import Attribution
+from glyphscope.explain.masked import masked_reasons
+from glyphscope.models import RecordedModel
+from glyphscope.models.interface import Vocabulary
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry
-from glyphscope.runs import prepare, relaxed, run_state
+from glyphscope.runs import prepare, run_state
+from glyphscope.runs.relaxation import relaxed
 from glyphscope.runs.strategies import run
-from glyphscope.store import parse_record
+from glyphscope.store.records import parse_record
 from glyphscope_gui.context import RulePlace
 from glyphscope_gui.grammar.page import MEAN, NOT_MEASURED, RuleCosts
-from glyphscope_gui.runs import bundled_run
 from glyphscope_gui.runs.alternatives_table import (
     NUMBER_ROLE,
     REASON_ROLE,
@@ -24,9 +27,11 @@ from glyphscope_gui.runs.alternatives_table import (
     TEXT,
     AlternativesModel,
 )
+from glyphscope_gui.runs.recorder import bundled_run
 from glyphscope_gui.runs.token_rules import LEFT, UNRELATED, RuleCost, RuleReader
 from glyphscope_gui.runs.token_table import LEAST, MIN_TOKEN, RULE, TOKEN, TokenTable, TokenTableModel
-from glyphscope_gui.shared import MIN_NAME, PageId
+from glyphscope_gui.shared import MIN_NAME
+from glyphscope_gui.shared.page_ids import PageId
 
 CALL = '{action="search" query="AI news" max_results=10}'
 OWN = 'root ::= "{" pair "}"\npair ::= [a-z]+ "=" number\nnumber ::= [1-9] [0-9]? | "100"\n'

@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QApplication, QMenuBar, QWidget
 from glyphscope.base.resources import read_page
 from glyphscope_gui.help.commands import CommandPalette, commands_of, matching
 from glyphscope_gui.help.guide import PAGES, SHORTCUTS, GuideDialog, GuideText, page_text, slug_of
-from glyphscope_gui.runs import bundled_run
+from glyphscope_gui.runs.recorder import bundled_run
 from glyphscope_gui.shared.page_ids import PageId
 from glyphscope_gui.theme import ThemeManager, theme
 

@@ -14,7 +14,7 @@ from bundled import BAD, GOOD, run_of
 from glyphscope.base import resources
 from glyphscope.base.errors import StorageError
 from glyphscope.base.figures import pluralize
-from glyphscope.evals.suites import load_suite
+from glyphscope.evals.suites.reading import load_suite
 from glyphscope.events import (
     Aborted,
     CallReady,
@@ -33,15 +33,18 @@ from glyphscope.events import (
     decode_event,
 )
 from glyphscope.runs import end_of, outcome_words, run_state, status_of
-from glyphscope.store import History, kin_of
+from glyphscope.store import History
 from glyphscope.store.exports import RecordedRun
 from glyphscope.store.exports import run_page as pages
+from glyphscope.store.history import kin_of
 from glyphscope_gui.history import dock as history_dock
 from glyphscope_gui.history.dock import HistoryDock
 from glyphscope_gui.history.model import facts, sampled, when
 from glyphscope_gui.history.presenter import HistoryPresenter, SuiteDialog
-from glyphscope_gui.runs import bundled_run
-from glyphscope_gui.shared import VERDICTS, PageId, opened_name
+from glyphscope_gui.runs.recorder import bundled_run
+from glyphscope_gui.shared.page_ids import PageId
+from glyphscope_gui.shared.run_words import opened_name
+from glyphscope_gui.shared.verdict import VERDICTS
 from made_runs import finished, loop_request, loop_run, parts_run
 from on_screen import Screen
 from page_text import PageText

@@ -9,9 +9,10 @@ import pytest
 from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QProgressDialog, QPushButton
 
-from glyphscope.models import ScriptedModel
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.processes import limited
-from glyphscope_gui.runs import Phase, bundled_run
+from glyphscope_gui.runs import Phase
+from glyphscope_gui.runs.recorder import bundled_run
 
 pytestmark = pytest.mark.slow
 

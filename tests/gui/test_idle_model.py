@@ -10,7 +10,8 @@ import psutil
 import pytest
 
 from glyphscope.base.errors import ModelError, StorageError
-from glyphscope.models import BatchTimes, ScriptedModel
+from glyphscope.models.batch_sizes import BatchTimes
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.store import Settings, places, save_settings
 from glyphscope_gui.shared.background import this_task
 

@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from glyphscope.events import ApprovalGiven, QuestionAnswered, RunRequest
-from glyphscope.models import ScriptedModel
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import DENIED, Decision
 from glyphscope_gui.runs import Asked, RunController, WindowInteraction

@@ -12,7 +12,8 @@ import pytest
 from PySide6.QtCore import QCoreApplication
 
 import pseudo_language
-from glyphscope_gui.shared import is_sound, language, tr
+from glyphscope_gui.shared import language
+from glyphscope_gui.shared.language import is_sound, tr
 
 
 class Texts:

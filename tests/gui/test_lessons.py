@@ -22,7 +22,7 @@ from glyphscope.lessons import (
     bundled_lessons,
     find_lesson,
 )
-from glyphscope.models import ScriptedModel
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.store import places
 from glyphscope_gui.context import FilePlace
 from glyphscope_gui.lessons import (
@@ -35,7 +35,7 @@ from glyphscope_gui.lessons import (
     slides_of,
 )
 from glyphscope_gui.runs import ModelStatus, Phase
-from glyphscope_gui.shared import MenuId, PageId
+from glyphscope_gui.shared.page_ids import MenuId, PageId
 from glyphscope_gui.theme.fonts import base_points
 from lesson_texts import BAD, LESSON, written_lesson
 from lesson_walk import answer, look_through_step, open_in, take_step

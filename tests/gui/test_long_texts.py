@@ -12,22 +12,23 @@ from PySide6.QtWidgets import QApplication, QWidget
 
 from examples import rounds, some
 from fake_context import scripted
-from glyphscope.evals.suites import Expectation, Scenario, Suite
+from glyphscope.evals.suites.suite import Expectation, Scenario, Suite
 from glyphscope.events import RunRequest
 from glyphscope.registry import parse_document
-from glyphscope.store import Project, kin_of, save_project
+from glyphscope.store import Project, save_project
+from glyphscope.store.history import kin_of
 from glyphscope_gui.evaluate import SuiteEditor
-from glyphscope_gui.runs import bundled_run
-from glyphscope_gui.shared import (
+from glyphscope_gui.runs.recorder import bundled_run
+from glyphscope_gui.shared.language import tr
+from glyphscope_gui.shared.page_ids import PageId
+from glyphscope_gui.shared.plain_text import (
     MAX_CHARACTERS,
     MAX_LINE,
     MAX_LINES,
-    PageId,
     cut_at,
     document_part,
     is_long,
     shown_part,
-    tr,
 )
 from window_blocks import Blocks, long_suite, registry_of, settle
 

@@ -16,7 +16,10 @@ from fake_context import CALL, scripted
 from fake_hub import gguf
 from gguf_values import pair
 from glyphscope.events import LoadOptions, ModelInfo
-from glyphscope.models import BatchFile, BatchTimes, FoundModel, ModelFacts, ScriptedModel
+from glyphscope.models import FoundModel
+from glyphscope.models.batch_sizes import BatchFile, BatchTimes
+from glyphscope.models.memory import ModelFacts
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope_gui.model_picker import (
     EndpointDialog,
     LoadPanel,
@@ -27,7 +30,8 @@ from glyphscope_gui.model_picker import (
 )
 from glyphscope_gui.runs import ModelStatus
 from glyphscope_gui.settings.dialog import SettingsPresenter
-from glyphscope_gui.shared import end_work, model_name
+from glyphscope_gui.shared.background import end_work
+from glyphscope_gui.shared.run_words import model_name
 from glyphscope_gui.shell.window_presenter import model_words
 from memory_keyring import memory_keyring
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from glyphscope.evals.matrix import Matrix, plan_of
+from glyphscope.evals.matrix.plan import Matrix, plan_of
 
 pytestmark = pytest.mark.slow
 
@@ -218,7 +218,7 @@ from glyphscope.cli.app import app
 from glyphscope.runs import RunState, reduce_event
 from glyphscope.store.exports import RecordedRun
 from glyphscope.store.exports.run_page import html_page
-from glyphscope.store import parse_record
+from glyphscope.store.records import parse_record
 from glyphscope_gui.playground.stage_rows import RunRows
 
 def run(tmp_path):
@@ -263,10 +263,10 @@ from typer.testing import CliRunner
 from glyphscope.cli.app import app
 from glyphscope.explain.grammar_origins import constraint_words
 from glyphscope.grammar import build_value_grammar, example_arguments
-from glyphscope.prompting import signature_pieces
+from glyphscope.prompting.signature import signature_pieces
 from glyphscope.explain.proof import prove
 from glyphscope.registry import load_registry
-from glyphscope.runs import relaxed
+from glyphscope.runs.relaxation import relaxed
 from glyphscope.validation import ValueValidator
 from lark_reader import lark_reader
 
@@ -308,7 +308,7 @@ import json
 from bundled import HERMES
 from glyphscope.events import Aborted, CallReady, RunRequest
 from glyphscope.grammar import sample_texts
-from glyphscope.models import ScriptedModel
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import PreparedRequest
 from glyphscope.runs.strategies import run

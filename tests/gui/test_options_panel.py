@@ -9,7 +9,8 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QPushButton
 
 from glyphscope.events import STRATEGIES, Answer, ApprovalRule, LoopSettings, ModelInfo, RunRequest, Sampling
-from glyphscope_gui.run_settings import FIRST, OPTIONS, OptionsPanel, option_words
+from glyphscope_gui.run_settings.options import FIRST, OPTIONS, option_words
+from glyphscope_gui.run_settings.panel import OptionsPanel
 
 WARM = Sampling(temperature=0.8, top_k=7, top_p=0.9, min_p=0.1, repeat_penalty=1.1, seed=3)
 LOOP = LoopSettings(max_turns=3, tool_use="enforced", allow=("search",), max_seconds=12.4)

@@ -9,11 +9,12 @@ from PySide6.QtCore import QObject, Qt
 from PySide6.QtGui import QFont
 from PySide6.QtWidgets import QApplication, QMessageBox, QPlainTextEdit, QWidget
 
-from glyphscope.models import PromptCache, ScriptedModel
+from glyphscope.models import PromptCache
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.store import LIMIT_VARIABLE, History, Places, load_settings
 from glyphscope.tools.mcp import ServerConfig
 from glyphscope_gui.project import SettingsStore
-from glyphscope_gui.runs import bundled_run
+from glyphscope_gui.runs.recorder import bundled_run
 from glyphscope_gui.services import make_services
 from glyphscope_gui.settings.dialog import SettingsDialog, SettingsPresenter, contacts, summary
 from glyphscope_gui.settings.sections import FolderLine, ModelFolders

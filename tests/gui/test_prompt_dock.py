@@ -10,12 +10,14 @@ from PySide6.QtCore import QMimeData, Qt
 from PySide6.QtGui import QTextOption
 
 from glyphscope.events import ControlText, PromptPart, PromptRendered
-from glyphscope.prompting import presets, prompt_costs
+from glyphscope.prompting.costs import prompt_costs
+from glyphscope.prompting.template import presets
 from glyphscope.registry import default_registry
 from glyphscope_gui.project import PromptContext, PromptDocument, PromptState
 from glyphscope_gui.prompt import TEMPLATE, CostRows, PromptDock, ShownPrompt
 from glyphscope_gui.runs import UserPromptEdit
-from glyphscope_gui.shared import CodeEdit, JsonEditor, end_work
+from glyphscope_gui.shared import CodeEdit, JsonEditor
+from glyphscope_gui.shared.background import end_work
 
 
 @pytest.fixture

@@ -6,7 +6,8 @@ from types import SimpleNamespace
 import pytest
 from PySide6.QtCore import QPoint, QRect, Qt
 
-from glyphscope.models import Cancelled, PromptProgress, ScriptedModel
+from glyphscope.models.interface import Cancelled, PromptProgress
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope_gui.shared.table_model import LINES_ROLE
 from scoring_model import ScoringModel
 

@@ -22,7 +22,8 @@ from glyphscope_gui.prompt import (
     PromptWatch,
     RenderedPromptView,
 )
-from glyphscope_gui.runs import ShownRun, UserPromptEdit, bundled_run
+from glyphscope_gui.runs import ShownRun, UserPromptEdit
+from glyphscope_gui.runs.recorder import bundled_run
 from glyphscope_gui.shared.background import end_work
 from glyphscope_gui.shared.page_ids import PageId
 

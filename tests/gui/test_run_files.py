@@ -14,12 +14,15 @@ from PySide6.QtWidgets import QLabel, QMenu
 
 from glyphscope.base.errors import ModelError
 from glyphscope.events import ApprovalRule
-from glyphscope.store import encode_record, read_bundle, read_record, write_bundle
+from glyphscope.store.bundle import read_bundle, write_bundle
 from glyphscope.store.exports import EXPORTS, export_forms, form_named
+from glyphscope.store.records import encode_record, read_record
 from glyphscope_gui.history.export_dialog import MAX_SHOWN, ExportDialog
 from glyphscope_gui.playground.examples import example_request
-from glyphscope_gui.runs import bundled_run, bundled_runs, exported, file_name, record_summary
-from glyphscope_gui.shared import ErrorDialog, PageId
+from glyphscope_gui.runs import exported, file_name, record_summary
+from glyphscope_gui.runs.recorder import bundled_run, bundled_runs
+from glyphscope_gui.shared.errors import ErrorDialog
+from glyphscope_gui.shared.page_ids import PageId
 from glyphscope_gui.shell.open_files import dropped_file, kind_of
 
 CALL = '{action="search" query="AI news" max_results=10}'

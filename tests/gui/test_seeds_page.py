@@ -8,10 +8,10 @@ import pytest
 
 from comparing import variant
 from glyphscope.base.errors import ModelError
-from glyphscope.models import ScriptedModel
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope_gui.compare import SHARE, SHARE_ROLE
 from glyphscope_gui.runs import TokenPlace
-from glyphscope_gui.shared import HeaderPart, PageId
+from glyphscope_gui.shared.page_ids import HeaderPart, PageId
 from on_screen import Screen
 
 CALL = '{action="search" query="AI news" max_results=%s}'

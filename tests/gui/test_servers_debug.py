@@ -10,9 +10,10 @@ import pytest
 from PySide6.QtGui import QGuiApplication
 
 from glyphscope.store import load_servers, places
-from glyphscope.tools.mcp import HIDDEN, LogEntry
+from glyphscope.tools.mcp.log import HIDDEN, LogEntry
 from glyphscope_gui.servers import RequestDialog, RootsDialog, ServerDialog, is_resendable
-from glyphscope_gui.shared import PageId, WholeTextDialog
+from glyphscope_gui.shared import WholeTextDialog
+from glyphscope_gui.shared.page_ids import PageId
 from mcp_servers import SCRIPT
 from memory_keyring import memory_keyring
 from oauth_http import Browser, oauth_server

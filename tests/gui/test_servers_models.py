@@ -15,21 +15,17 @@ from glyphscope.events import ToolContent
 from glyphscope.explain.proof import Proof
 from glyphscope.registry import Tool, ToolRegistry
 from glyphscope.tools import Outcome
-from glyphscope.tools.mcp import LogEntry
+from glyphscope.tools.mcp.log import LogEntry
 from glyphscope_gui.calls.call_texts import hint_words
 from glyphscope_gui.enforcement.rows import enforcement_rows
 from glyphscope_gui.enforcement.table import EnforcementCell, EnforcementRow
 from glyphscope_gui.servers import (
     IMAGE_SIDE,
     MAX_TEXT,
-    EnforcementSummary,
     ServerLog,
     ServersLogModel,
-    ServersToolModel,
-    ToolRow,
     call_view,
     clashes,
-    enforcement_words,
     find_servers,
     imported_name,
     plan_import,
@@ -37,7 +33,10 @@ from glyphscope_gui.servers import (
     shown_text,
 )
 from glyphscope_gui.servers import lists as columns
-from glyphscope_gui.shared import PILL_ROLE, plain_tip
+from glyphscope_gui.servers.lists import ServersToolModel, ToolRow
+from glyphscope_gui.servers.words import EnforcementSummary, enforcement_words
+from glyphscope_gui.shared.plain_text import plain_tip
+from glyphscope_gui.shared.table_model import PILL_ROLE
 
 ONE, TWO, THREE = Tool("one", "first"), Tool("two", "second"), Tool("three")
 

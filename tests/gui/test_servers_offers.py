@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from glyphscope.models import ScriptedModel
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope_gui.servers import Suggestions
-from glyphscope_gui.shared import PageId
+from glyphscope_gui.shared.page_ids import PageId
 from mcp_servers import SCRIPT
 from png import PNG
 

@@ -11,11 +11,11 @@ from PySide6.QtWidgets import QApplication
 
 from fake_context import scripted
 from glyphscope.events import ApprovalRule, ToolResult
-from glyphscope.models import ScriptedModel
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import Tool
 from glyphscope.store import load_servers, places
 from glyphscope_gui.servers import lists as columns
-from glyphscope_gui.shared import PageId
+from glyphscope_gui.shared.page_ids import PageId
 from mcp_servers import SCRIPT
 
 SERVERS, TOOLS, ARGUMENTS, LOG = "Servers", "Tools of the server", "Arguments as JSON", "Protocol messages"

@@ -8,8 +8,9 @@ from PySide6.QtWidgets import QToolButton, QWidget
 
 from fake_context import scripted
 from glyphscope.events import RunRequest, Sampling
-from glyphscope_gui.run_settings import OPTIONS, OptionsPanel
-from glyphscope_gui.shared import PageId
+from glyphscope_gui.run_settings.options import OPTIONS
+from glyphscope_gui.run_settings.panel import OptionsPanel
+from glyphscope_gui.shared.page_ids import PageId
 
 WARM = Sampling(temperature=0.8, top_k=7, top_p=0.9, min_p=0.1, repeat_penalty=1.1, seed=3)
 

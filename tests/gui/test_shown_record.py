@@ -10,8 +10,8 @@ from fake_context import scripted
 from glyphscope.base.errors import RegistryError
 from glyphscope.events import BranchPoint, RunStarted
 from glyphscope.runs import run_state
-from glyphscope_gui.runs import bundled_run
-from glyphscope_gui.shared import PageId
+from glyphscope_gui.runs.recorder import bundled_run
+from glyphscope_gui.shared.page_ids import PageId
 from glyphscope_gui.tools.tree import Item
 
 LOOP = "verbs-loop.jsonl"

@@ -15,15 +15,18 @@ from glyphscope.base.figures import percent
 from glyphscope.base.tokens import token_text
 from glyphscope.base.visible import visible
 from glyphscope.events import RunRequest, SegmentClosed, SegmentOpened, Token, TokenStep
-from glyphscope.explain import BoundaryDiff, TokenBoundaries, reasoning_tokens
-from glyphscope.models import ScriptedModel
+from glyphscope.explain.retokenization import BoundaryDiff, TokenBoundaries
+from glyphscope.explain.segments import reasoning_tokens
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import StageState, end_of, run_state
 from glyphscope.runs.strategies import run
-from glyphscope_gui.runs import ShownStage, StreamView, bundled_run, stage_text
+from glyphscope_gui.runs import ShownStage, StreamView, stage_text
 from glyphscope_gui.runs.field_table import CONSTRAINT, DECIDED, FIELD, VALUE, FieldTable, FieldTableModel
+from glyphscope_gui.runs.recorder import bundled_run
 from glyphscope_gui.runs.token_table import COLUMNS, PART, RULE, TOKEN, TokenTable, TokenTableModel
-from glyphscope_gui.shared import step_text, stops
+from glyphscope_gui.shared import stops
+from glyphscope_gui.shared.run_words import step_text
 from glyphscope_gui.shared.text_places import MAX_LINE, TextPlaces
 from made_runs import GOOD, THOUGHT, parts_run
 from shown_stages import feed

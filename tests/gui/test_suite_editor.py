@@ -9,10 +9,11 @@ from PySide6.QtWidgets import QMessageBox, QWidget
 
 from evaluating import SCENARIOS, SUITES, evaluate_page
 from glyphscope.base.errors import GlyphscopeError
-from glyphscope.evals.suites import Expectation, Scenario, Suite, encode_suite, load_suite
+from glyphscope.evals.suites.reading import encode_suite, load_suite
+from glyphscope.evals.suites.suite import Expectation, Scenario, Suite
 from glyphscope.events import Answer, FinalText
 from glyphscope_gui.evaluate import SuiteEditor, editable, field_text, field_value, loose_text, loose_value
-from glyphscope_gui.shared import PageId
+from glyphscope_gui.shared.page_ids import PageId
 from on_screen import Screen
 
 CHECK = "def one(result):\n    return len(result['calls']) == 1\n"

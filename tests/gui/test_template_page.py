@@ -9,9 +9,9 @@ from PySide6.QtCore import Qt
 
 from glyphscope.base import resources
 from glyphscope.events import ModelInfo
-from glyphscope.models import ScriptedModel
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope_gui.context import FilePlace
-from glyphscope_gui.shared import MenuId, PageId
+from glyphscope_gui.shared.page_ids import MenuId, PageId
 from glyphscope_gui.template.marked_text import places_of
 from glyphscope_gui.template.page import last_answer
 from glyphscope_gui.template.presenter import proof_words

@@ -11,7 +11,8 @@ from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QApplication, QCheckBox, QTabWidget, QWidget
 
 from glyphscope.base.resources import names, read_text
-from glyphscope_gui.shared import PlainLabel, stack
+from glyphscope_gui.shared import PlainLabel
+from glyphscope_gui.shared.layouts import stack
 from glyphscope_gui.theme import ThemeManager, load_theme
 from glyphscope_gui.theme.manager import style_sheet, write_icons
 

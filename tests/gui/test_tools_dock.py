@@ -13,7 +13,8 @@ from PySide6.QtWidgets import QTabBar, QWidget
 from glyphscope.registry import Tool, ToolRegistry, bundled_registry, default_registry, load_registry, to_json
 from glyphscope.registry.saving import to_form
 from glyphscope_gui.project import RegistryDocument
-from glyphscope_gui.shared import LineEdit, end_work
+from glyphscope_gui.shared import LineEdit
+from glyphscope_gui.shared.background import end_work
 from glyphscope_gui.theme import ThemeManager
 from glyphscope_gui.tools.dock import ToolsDock
 from glyphscope_gui.tools.keyword_fields import FormGrid

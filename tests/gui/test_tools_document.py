@@ -14,7 +14,8 @@ from glyphscope.base.errors import RegistryError
 from glyphscope.base.pointer import to_pointer
 from glyphscope.registry import Tool, ToolRegistry, find_places
 from glyphscope_gui.project import RegistryDocument, argument_schema, draft_state
-from glyphscope_gui.shared import NOTE_ROLE, TextProblem, located, parse_object
+from glyphscope_gui.shared import TextProblem, located, parse_object
+from glyphscope_gui.shared.table_model import NOTE_ROLE
 from glyphscope_gui.tools.form import ArgumentForm
 from glyphscope_gui.tools.tree import Item, RegistryTreeModel
 

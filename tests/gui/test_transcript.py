@@ -24,25 +24,17 @@ from glyphscope.events import (
     ToolStarted,
     TransformActed,
 )
-from glyphscope.models import ScriptedModel
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import RunState, reduce_event, run_state
 from glyphscope.runs.strategies import run
 from glyphscope_gui.calls.call_texts import MAX_LENGTH, claim_words
-from glyphscope_gui.playground import (
-    MAX_ROWS,
-    MAX_SHOWN,
-    RunRows,
-    Transcript,
-    budgets,
-    cost_words,
-    notes_of,
-    spoken,
-    tip,
-)
+from glyphscope_gui.playground import MAX_SHOWN, Transcript, budgets, notes_of
+from glyphscope_gui.playground.stage_rows import MAX_ROWS, RunRows, cost_words, spoken, tip
 from glyphscope_gui.runs import ShownRun, ShownStage, StageChoice
 from glyphscope_gui.runs.field_table import FieldTableModel
-from glyphscope_gui.shared import PageId, WholeTextDialog
+from glyphscope_gui.shared import WholeTextDialog
+from glyphscope_gui.shared.page_ids import PageId
 from made_runs import BAD, GOOD, NEEDED, Maker, loop_request, loop_run, parts_run
 from shown_stages import feed as feed_view
 from talks import talk

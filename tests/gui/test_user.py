@@ -13,9 +13,10 @@ from PySide6.QtWidgets import QApplication, QWidget
 
 from examples import rounds
 from fake_context import CALL
-from glyphscope.models import ScriptedModel
-from glyphscope_gui.runs import Phase, bundled_run
-from glyphscope_gui.shared import PageId
+from glyphscope.models.scripted import ScriptedModel
+from glyphscope_gui.runs import Phase
+from glyphscope_gui.runs.recorder import bundled_run
+from glyphscope_gui.shared.page_ids import PageId
 
 PROMPT, STREAM, TOOLS = "Your prompt", "Transcript of the run", "Tools and their arguments"
 NOTATIONS = {"GLYPH": "glyph", "JSON": "json"}

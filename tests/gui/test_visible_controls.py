@@ -7,7 +7,8 @@ from PySide6.QtWidgets import QAbstractButton, QAbstractItemView, QMenuBar, QScr
 
 from every_page import in_sight
 from fake_context import scripted
-from glyphscope_gui.shared import PageId, ResetButton
+from glyphscope_gui.shared import ResetButton
+from glyphscope_gui.shared.page_ids import PageId
 from on_screen import FIELDS, name_of
 
 pytestmark = pytest.mark.slow

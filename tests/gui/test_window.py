@@ -18,12 +18,13 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QLabel, QLineEdit
 
-from glyphscope.models import ScriptedModel
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import Tool, ToolRegistry
 from glyphscope_benchmarks.baseline_process import with_benchmarks
 from glyphscope_gui.project import FIRST_PROMPT
-from glyphscope_gui.runs import Phase, bundled_run, bundled_runs
-from glyphscope_gui.shared import PageId, PanelId
+from glyphscope_gui.runs import Phase
+from glyphscope_gui.runs.recorder import bundled_run, bundled_runs
+from glyphscope_gui.shared.page_ids import PageId, PanelId
 from glyphscope_gui.shell.editing import TextSearch
 from glyphscope_gui.shell.idle_model_presenter import on_battery
 from on_screen import Screen

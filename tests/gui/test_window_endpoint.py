@@ -8,9 +8,10 @@ from keyring.backends.fail import Keyring as NoKeyring
 from PySide6.QtWidgets import QTableView
 
 from glyphscope.base.figures import UNKNOWN
-from glyphscope.models import ScriptedModel, open_model
+from glyphscope.models import open_model
 from glyphscope.models.remote import is_address
-from glyphscope_gui.shared import PageId
+from glyphscope.models.scripted import ScriptedModel
+from glyphscope_gui.shared.page_ids import PageId
 from scripted_endpoint import DONE, Answer, Hang, chunk, endpoint, said
 
 

@@ -16,8 +16,9 @@ from examples import some
 from fake_context import scripted
 from glyphscope.events import RunFinished
 from glyphscope_gui.run_settings.options import shorter_words
-from glyphscope_gui.runs import bundled_run
-from glyphscope_gui.shared import MIN_NAME, ElidedLabel, PageId, PanelId, PlainTable
+from glyphscope_gui.runs.recorder import bundled_run
+from glyphscope_gui.shared import MIN_NAME, ElidedLabel, PlainTable
+from glyphscope_gui.shared.page_ids import PageId, PanelId
 from glyphscope_gui.shell.main_window import (
     FIRST_SIZE,
     LEFT,

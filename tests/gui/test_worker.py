@@ -20,7 +20,8 @@ from glyphscope.events import (
     Token,
     ToolKnown,
 )
-from glyphscope.models import ScriptedModel, Vocabulary
+from glyphscope.models.interface import Vocabulary
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import prepare
 from glyphscope.runs.strategies import run
@@ -34,9 +35,8 @@ from glyphscope_gui.runs import (
     Phase,
     RunController,
     TokenPlace,
-    priced_prompt_of,
-    vocabulary_of,
 )
+from glyphscope_gui.runs.model_queries import priced_prompt_of, vocabulary_of
 
 GOOD = '{action="search" query="AI news" max_results=10}'
 BAD = '{action="search" query="AI news" max_results=500 sources=["a"]}'

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from glyphscope.events import AnyEvent, RepairSettings, RunRequest, decode_event, encode_event
-from glyphscope.models import ScriptedModel
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs.strategies import run
 from glyphscope.store import RecordWriter

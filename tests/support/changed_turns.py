@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from glyphscope.base.pointer import to_pointer
 from glyphscope.events import FieldClosed
-from glyphscope.models import TemplateRenderer
+from glyphscope.models.turn_forms import TemplateRenderer
 from glyphscope.turns import (
     FOREIGN,
     AnswerValidator,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 
-from glyphscope.models import ScriptedModel
+from glyphscope.models.scripted import ScriptedModel
 from on_screen import Screen
 
 GLYPH = '{action="search" query="AI news" max_results=10}'

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from eval_suite import AnsweringModel
 from glyphscope.base.errors import ModelError
-from glyphscope.models import Cancelled, GenerateRequest, Output
+from glyphscope.models.interface import Cancelled, GenerateRequest, Output
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from glyphscope.base.errors import ModelDied
-from glyphscope.evals.results import ResultFolder, Sample
-from glyphscope.evals.running import EvaluationEnded, Progress
-from glyphscope.models import GenerateRequest, Output, ScriptedModel
+from glyphscope.evals.results.folder import ResultFolder
+from glyphscope.evals.results.sample import Sample
+from glyphscope.evals.running.progress import EvaluationEnded, Progress
+from glyphscope.models.interface import GenerateRequest, Output
+from glyphscope.models.scripted import ScriptedModel
 
 SUITE = {
     "glyphscope_suite": 1,

@@ -5,10 +5,11 @@ from __future__ import annotations
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QCheckBox
 
-from glyphscope.evals.results import ResultFolder
-from glyphscope.models import ScriptedModel
+from glyphscope.evals.results.folder import ResultFolder
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.store import places
-from glyphscope_gui.shared import PageId, explain
+from glyphscope_gui.shared.errors import explain
+from glyphscope_gui.shared.page_ids import PageId
 from made_results import GOOD
 from on_screen import Screen
 

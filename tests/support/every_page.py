@@ -16,16 +16,20 @@ from PySide6.QtWidgets import (
 )
 
 from glyphscope.base import resources
-from glyphscope.lessons import Prose, find_lesson
-from glyphscope_gui.evaluate import RESULT, SETUP
+from glyphscope.lessons import find_lesson
+from glyphscope.lessons.lesson import Prose
+from glyphscope_gui.evaluate.page import RESULT, SETUP
 from glyphscope_gui.grammar.page import GrammarHelp
 from glyphscope_gui.history.export_dialog import ExportDialog
 from glyphscope_gui.mcp.servers import DEMO
 from glyphscope_gui.model_picker import EndpointDialog, ModelDialog
-from glyphscope_gui.runs import bundled_run, exported
+from glyphscope_gui.runs import exported
+from glyphscope_gui.runs.recorder import bundled_run
 from glyphscope_gui.servers import ImportServersDialog, ServerDialog
 from glyphscope_gui.settings.dialog import SettingsDialog
-from glyphscope_gui.shared import ErrorDialog, Explanation, PageId, PanelId, is_working
+from glyphscope_gui.shared.background import is_working
+from glyphscope_gui.shared.errors import ErrorDialog, Explanation
+from glyphscope_gui.shared.page_ids import PageId, PanelId
 from glyphscope_gui.template.page import DETAILS, ReadersDialog, last_answer
 from made_results import made_result
 

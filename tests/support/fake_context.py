@@ -9,12 +9,15 @@ from typing import Any
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QApplication, QWidget
 
-from glyphscope.models import ScriptedModel
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.store import places
 from glyphscope_gui.context import AppContext, Place
-from glyphscope_gui.runs import Recorder, RunController, RunRules, ShownRecord
+from glyphscope_gui.runs import RunController, RunRules, ShownRecord
+from glyphscope_gui.runs.recorder import Recorder
 from glyphscope_gui.services import make_services
-from glyphscope_gui.shared import Actions, PageId, PanelId, end_work
+from glyphscope_gui.shared import Actions
+from glyphscope_gui.shared.background import end_work
+from glyphscope_gui.shared.page_ids import PageId, PanelId
 from glyphscope_gui.theme import ThemeManager
 
 CALL = '{action="search" query="AI news" max_results=10}'

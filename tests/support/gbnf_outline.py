@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from glyphscope.grammar.gbnf import (
+from glyphscope.grammar.gbnf.parse.syntax import (
     Alternatives,
     AnyCharacter,
     Class,

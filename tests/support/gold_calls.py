@@ -2,7 +2,7 @@
 
 from itertools import islice, product
 
-from glyphscope.evals.suites import expectations
+from glyphscope.evals.suites.suite import expectations
 
 
 def golds(call):

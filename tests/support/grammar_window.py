@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from glyphscope.store import GrammarExample
-from glyphscope_gui.shared import PILL_ROLE
+from glyphscope_gui.shared.table_model import PILL_ROLE
 
 
 def show(qtbot, page, text):

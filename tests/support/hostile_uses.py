@@ -19,18 +19,15 @@ from glyphscope.base import resources
 from glyphscope.base.errors import GlyphscopeError
 from glyphscope.cli.bundle import repeated
 from glyphscope.cli.run import show
-from glyphscope.evals.results import ResultFolder, changes_between, export_samples, publish
-from glyphscope.evals.suites import IMPORTERS, check_suite, load_suite
+from glyphscope.evals.results import changes_between, export_samples
+from glyphscope.evals.results.folder import ResultFolder
+from glyphscope.evals.results.report import publish
+from glyphscope.evals.suites import IMPORTERS
+from glyphscope.evals.suites.reading import check_suite, load_suite
 from glyphscope.events import AnyEvent, LoadOptions, Message, RunRequest
-from glyphscope.explain import (
-    cost_words,
-    earlier_call,
-    loss_words,
-    mask_impact,
-    part_costs,
-    relaxation_cost,
-    worst_words,
-)
+from glyphscope.explain.impact import loss_words, mask_impact, worst_words
+from glyphscope.explain.relaxing import cost_words, relaxation_cost
+from glyphscope.explain.segments import earlier_call, part_costs
 from glyphscope.grammar import (
     MaskReader,
     build_value_grammar,
@@ -40,36 +37,24 @@ from glyphscope.grammar import (
     uncallable,
 )
 from glyphscope.grammar.gbnf import emit_gbnf
-from glyphscope.grammar.regular import found
+from glyphscope.grammar.regular.pattern import found
 from glyphscope.grammar.tree import Grammar
 from glyphscope.lessons import LessonPlace, check_lesson
 from glyphscope.lessons.website import website
-from glyphscope.models import (
-    GrammarProbe,
-    ScriptedModel,
-    TemplateSource,
-    inspect_template,
-    open_model,
-    render_template,
-    with_proof,
-)
+from glyphscope.models import GrammarProbe, TemplateSource, open_model, render_template
+from glyphscope.models.inspection import inspect_template, with_proof
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.processes import limited
-from glyphscope.prompting import example_calls, render_messages
+from glyphscope.prompting.messages import example_calls, render_messages
 from glyphscope.registry import ToolRegistry, load_registry, make_tool, to_json, to_openai
 from glyphscope.runs import branch_request, branch_tree, run_state
-from glyphscope.runs.strategies import first_prompt, run
-from glyphscope.store import (
-    encode_record,
-    first_difference,
-    load_project,
-    make_bundle,
-    pack,
-    parse_bundle,
-    parse_record,
-    redacted,
-    save_project,
-)
-from glyphscope.store.exports import EXPORTS, RecordedRun, export, html_page
+from glyphscope.runs.strategies import run
+from glyphscope.runs.strategies.request import first_prompt
+from glyphscope.store import first_difference, load_project, pack, save_project
+from glyphscope.store.bundle import make_bundle, parse_bundle, redacted
+from glyphscope.store.exports import EXPORTS, RecordedRun, export
+from glyphscope.store.exports.run_page import html_page
+from glyphscope.store.records import encode_record, parse_record
 from glyphscope.turns import TurnOptions, build_call_grammar
 from glyphscope.validation import CallValidator
 from glyphscope_plugins.bfcl.questions import import_bfcl

@@ -12,7 +12,8 @@ from typing import Any
 import msgspec
 
 from glyphscope.base.errors import SuiteError
-from glyphscope.evals.suites import IMPORTERS, ImportedSuite, check_suite, encode_suite, parse_suite
+from glyphscope.evals.suites import IMPORTERS, ImportedSuite
+from glyphscope.evals.suites.reading import check_suite, encode_suite, parse_suite
 
 
 def check(imported: ImportedSuite) -> None:

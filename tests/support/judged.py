@@ -7,10 +7,11 @@ from typing import Any
 
 import msgspec
 
-from glyphscope.evals.matrix import Arm, LoadedSuite, Planned
-from glyphscope.evals.results import Sample
+from glyphscope.evals.matrix.arms import Arm
+from glyphscope.evals.matrix.plan import LoadedSuite, Planned
+from glyphscope.evals.results.sample import Sample
 from glyphscope.evals.running import SampleAndRuns, run_sample
-from glyphscope.evals.suites import Expectation, Scenario, Suite
+from glyphscope.evals.suites.suite import Expectation, Scenario, Suite
 from glyphscope.events import ExpectedCall
 from glyphscope.registry import default_registry
 from glyphscope.runs import RunState, run_state

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from glyphscope.lessons import LessonPlace, record_lesson
-from glyphscope.models import ScriptedModel
+from glyphscope.models.scripted import ScriptedModel
 
 HEAD = '```lesson\ntitle = "A title"\nabout = "What it is about."\nminutes = 5\n```\n'
 RUN = '```run\nname = "one"\nprompt = "Search for AI news, 10 results"\nconstraint = "off"\n```\n'

@@ -8,11 +8,14 @@ from random import Random
 
 import msgspec
 
-from glyphscope.evals.matrix import Arm, sample_id
-from glyphscope.evals.results import Manifest, ModelCall, Reason, ResultFolder, Sample, SampleFailure
-from glyphscope.evals.suites import SuiteUsed
+from glyphscope.evals.matrix.arms import Arm
+from glyphscope.evals.matrix.plan import sample_id
+from glyphscope.evals.results import Manifest
+from glyphscope.evals.results.folder import ResultFolder
+from glyphscope.evals.results.sample import ModelCall, Reason, Sample, SampleFailure
+from glyphscope.evals.suites.suite import SuiteUsed
 from glyphscope.events import AnyEvent, Code, ModelInfo, RunRequest, Sampling
-from glyphscope.models import ScriptedModel
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs.strategies import run
 

@@ -40,7 +40,7 @@ from glyphscope.events import (
     ToolStarted,
     TransformActed,
 )
-from glyphscope.models import ScriptedModel
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import Ending
 from glyphscope.runs.strategies import run

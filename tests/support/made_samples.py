@@ -13,9 +13,11 @@ from typing import Any
 
 import msgspec
 
-from glyphscope.evals.matrix import Arm, sample_id
-from glyphscope.evals.results import Machine, Manifest, ModelCall, Sample, SampleFailure
-from glyphscope.evals.suites import SuiteUsed
+from glyphscope.evals.matrix.arms import Arm
+from glyphscope.evals.matrix.plan import sample_id
+from glyphscope.evals.results import Machine, Manifest
+from glyphscope.evals.results.sample import ModelCall, Sample, SampleFailure
+from glyphscope.evals.suites.suite import SuiteUsed
 from glyphscope.events import ModelInfo, Sampling
 
 TOOLS = ("search", "calculate", "browse", "execute", "read_file", "write_file", "send_email")

@@ -31,7 +31,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from glyphscope_gui.shared import Pill
+from glyphscope_gui.shared.verdict import Pill
 
 FIELDS = QAbstractSlider | QAbstractSpinBox | QComboBox | QLineEdit | QPlainTextEdit | QTextEdit
 CONTROLS = FIELDS | QAbstractButton | QAbstractItemView | QTabBar

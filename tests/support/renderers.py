@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-from glyphscope.models import TemplateRenderer, open_template, renderer_of
+from glyphscope.models.turn_forms import TemplateRenderer, open_template, renderer_of
 from glyphscope.turns import Derived, TurnForm, form_of
 
 

@@ -25,12 +25,13 @@ from typing import Any
 from glyphscope.base.errors import GrammarError, NotationError, RegistryError
 from glyphscope.base.pointer import follow_reference, to_pointer
 from glyphscope.grammar import match_text
-from glyphscope.grammar.regular import found
+from glyphscope.grammar.regular.pattern import found
 from glyphscope.grammar.tree import Grammar
 from glyphscope.notation import write_call
 from glyphscope.registry import load_registry
 from glyphscope.turns import TurnOptions, build_call_grammar
-from glyphscope.validation import CallValidator, Checker
+from glyphscope.validation import CallValidator
+from glyphscope.validation.checker import Checker
 
 DRAFTS = {
     "draft4": "http://json-schema.org/draft-04/schema#",

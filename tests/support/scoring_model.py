@@ -9,8 +9,8 @@ import msgspec
 from glyphscope.base.errors import ContextOverflow
 from glyphscope.base.lines import common_length
 from glyphscope.events import Alternative, TokenStep
-from glyphscope.models import PromptProgress, PromptReady, ScriptedModel, Vocabulary
-from glyphscope.models.scripted import cut
+from glyphscope.models.interface import PromptProgress, PromptReady, Vocabulary
+from glyphscope.models.scripted import ScriptedModel, cut
 
 NEAR = -0.1
 """The log-probability of each written token while nothing is missing."""

@@ -9,7 +9,7 @@ from itertools import takewhile
 from typing import Any
 
 from glyphscope.events import AnyEvent, PromptRendered, Token
-from glyphscope.models import GenerateRequest
+from glyphscope.models.interface import GenerateRequest
 
 SHOWN = {
     "StageStarted": "{stage}: {title}",

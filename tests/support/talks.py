@@ -18,7 +18,8 @@ from glyphscope.events import (
     decode_event,
     encode_event,
 )
-from glyphscope.models import GenerateRequest, Output, RenderedPrompt, ScriptedModel
+from glyphscope.models.interface import GenerateRequest, Output, RenderedPrompt
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import Interaction, NonInteractive
 from glyphscope.runs.strategies import run

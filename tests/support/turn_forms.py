@@ -6,18 +6,8 @@ import json
 from typing import Any
 
 from glyphscope.registry import parse_document
-from glyphscope.turns import (
-    AnswerValidator,
-    ArgumentsForm,
-    CallForm,
-    CallObject,
-    Expected,
-    Piece,
-    ReasoningForm,
-    TurnForm,
-    TurnOptions,
-    TurnTools,
-)
+from glyphscope.turns import AnswerValidator, Expected, TurnForm, TurnOptions, TurnTools
+from glyphscope.turns.form import ArgumentsForm, CallForm, CallObject, Piece, ReasoningForm
 from glyphscope.validation import Limits
 
 WEATHER = {

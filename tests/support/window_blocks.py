@@ -26,15 +26,17 @@ from PySide6.QtCore import QObject, QTimer
 from PySide6.QtWidgets import QApplication
 
 from glyphscope.events import AnyEvent, RunRequest
-from glyphscope.models import ScriptedModel
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import ToolRegistry, default_registry, parse_document
 from glyphscope.runs.strategies import run
 from glyphscope.store import places
 from glyphscope_gui.app import SWITCH_SECONDS
 from glyphscope_gui.evaluate import SuiteEditor
-from glyphscope_gui.runs import Phase, bundled_run
+from glyphscope_gui.runs import Phase
+from glyphscope_gui.runs.recorder import bundled_run
 from glyphscope_gui.services import make_services
-from glyphscope_gui.shared import Background, PageId
+from glyphscope_gui.shared.background import Background
+from glyphscope_gui.shared.page_ids import PageId
 from glyphscope_gui.shell.main_window import MainWindow
 from glyphscope_gui.slices import Slices
 from glyphscope_gui.theme import ThemeManager

@@ -27,7 +27,7 @@ from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QApplication, QDialog
 
 from glyphscope.base.errors import GlyphscopeError
-from glyphscope_gui.shared import PageId
+from glyphscope_gui.shared.page_ids import PageId
 from glyphscope_gui.shell import main_window, project_dialogs
 from glyphscope_gui.shell.main_window import MainWindow
 from glyphscope_gui.tools import actions as tool_actions

@@ -10,14 +10,6 @@ if TYPE_CHECKING:
     from glyphscope.notation.read import make_reader, parse_value
     from glyphscope.notation.scalars import is_bare_key
     from glyphscope.notation.shapes import call_document, shape_keys
-    from glyphscope.notation.write import (
-        STYLES,
-        Sizes,
-        call_sizes,
-        sum_of,
-        text_sizes,
-        write_call,
-        write_value,
-    )
+    from glyphscope.notation.write import write_call, write_value
 else:
     __getattr__ = interface(__name__)

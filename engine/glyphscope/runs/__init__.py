@@ -7,7 +7,6 @@ from glyphscope.runs.endings import RunEnd, end_of, outcome_of, outcome_words, s
 from glyphscope.runs.interaction import DENIED, Decision, Interaction, NonInteractive
 from glyphscope.runs.next_turn import answer_messages, history_after
 from glyphscope.runs.prepared import PreparedRequest, prepare
-from glyphscope.runs.relaxation import enforced_registry, parts_of, relaxed
 from glyphscope.runs.sampling import limits_in_words, sampling_words, text_lines, typed_texts
 from glyphscope.runs.settling import Settled, settle
 from glyphscope.runs.state import (

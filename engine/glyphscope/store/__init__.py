@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from glyphscope.base.interfaces import interface
 from glyphscope.store.files import ChangedOnDisk, atomic_file, atomic_write, replace_folder
 from glyphscope.store.folders import Places, places
-from glyphscope.store.history import History, HistoryRow, Kin, kin_of
+from glyphscope.store.history import History, HistoryRow, Kin
 from glyphscope.store.journal import Journal
 from glyphscope.store.project import (
     GrammarExample,
@@ -17,30 +17,12 @@ from glyphscope.store.project import (
     load_project,
     save_project,
 )
-from glyphscope.store.records import (
-    Record,
-    RecordWriter,
-    encode_record,
-    first_difference,
-    parse_record,
-    read_record,
-    strip_times,
-    strip_words,
-)
+from glyphscope.store.records import Record, RecordWriter, first_difference, strip_words
 from glyphscope.store.servers import KnownServers, load_servers, save_servers
 from glyphscope.store.settings import Settings, load_settings, save_settings
 
 if TYPE_CHECKING:
     from glyphscope.store.archive import pack, unpack
-    from glyphscope.store.bundle import (
-        MANIFEST,
-        make_bundle,
-        parse_bundle,
-        read_bundle,
-        read_run,
-        redacted,
-        write_bundle,
-    )
     from glyphscope.store.named_models import NamedModels, downloaded_file, fixed_batch
     from glyphscope.store.settings import LIMIT_VARIABLE, prompt_cache
 else:

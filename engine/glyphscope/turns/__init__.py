@@ -21,21 +21,10 @@ if TYPE_CHECKING:
     from glyphscope.turns.derive import Derived, form_of
     from glyphscope.turns.expected import AnswerValidator, Expected
     from glyphscope.turns.foreign import known_forms
-    from glyphscope.turns.form import (
-        ArgumentsForm,
-        CallForm,
-        CallObject,
-        Piece,
-        ReasoningForm,
-        TurnForm,
-        TurnOptions,
-        Wrap,
-        load_form,
-        save_form,
-    )
+    from glyphscope.turns.form import TurnForm, TurnOptions, load_form
     from glyphscope.turns.grammar import build_call_grammar, build_turn_grammar, turn_triggers
     from glyphscope.turns.lint import FAULTS, TemplateLint, find_faults
-    from glyphscope.turns.own import NAMED, named_call, own_form
+    from glyphscope.turns.own import own_form
     from glyphscope.turns.parts import after_name, before_arguments, whole_call
     from glyphscope.turns.proving import FormProof, Prover, Transcription, prove
     from glyphscope.turns.read import FOREIGN, Turn, read_turn

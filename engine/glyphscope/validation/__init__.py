@@ -8,16 +8,6 @@ from glyphscope.base.interfaces import interface
 
 if TYPE_CHECKING:
     from glyphscope.validation.call import CallValidator, CheckReport
-    from glyphscope.validation.checker import Checker
-    from glyphscope.validation.matching import (
-        MAX_POINTER,
-        Matcher,
-        Values,
-        has_all,
-        pair_up,
-        schema_fault,
-        shown,
-    )
     from glyphscope.validation.streaming_validator import Limits
     from glyphscope.validation.value import ValueValidator
 else:

@@ -8,15 +8,6 @@ from glyphscope.base.interfaces import interface
 
 if TYPE_CHECKING:
     from glyphscope_gui.runs.export_formats import exported, file_name, record_summary
-    from glyphscope_gui.runs.model_queries import (
-        Answered,
-        Typed,
-        pieces_of,
-        priced_prompt_of,
-        token_boundaries,
-        vocabulary_of,
-    )
-    from glyphscope_gui.runs.recorder import Recorder, bundled_run, bundled_runs
     from glyphscope_gui.runs.run_controller import BackgroundEvents, Phase, RunController, Saving
     from glyphscope_gui.runs.run_rules import RunRules
     from glyphscope_gui.runs.shown_record import ShownRecord

@@ -13,10 +13,8 @@ if TYPE_CHECKING:
     from glyphscope_gui.servers.call_result import IMAGE_SIDE, MAX_TEXT, call_view, shown_text
     from glyphscope_gui.servers.debugging import RequestDialog
     from glyphscope_gui.servers.dialogs import ImportServersDialog, RootsDialog, ServerDialog, find_servers
-    from glyphscope_gui.servers.lists import ServersToolModel, ToolRow
     from glyphscope_gui.servers.log import ServerLog, ServersLogModel, is_resendable
     from glyphscope_gui.servers.tools import clashes, imported_name, plan_import, registry_words
-    from glyphscope_gui.servers.words import EnforcementSummary, enforcement_words
 else:
     __getattr__ = interface(__name__)
 

@@ -11,43 +11,10 @@ if TYPE_CHECKING:
     from glyphscope.evals.results.comparing import what_differs
     from glyphscope.evals.results.export import COLUMNS, export_samples
     from glyphscope.evals.results.figures import ScenarioSummary, Summary
-    from glyphscope.evals.results.folder import (
-        MANIFEST,
-        SAMPLES,
-        TABLES,
-        ResultFolder,
-        ResultRow,
-        SampleWriter,
-        list_results,
-        newest_of,
-        run_name,
-        safe_name,
-    )
     from glyphscope.evals.results.manifest import IN_SEGMENTS, Machine, Manifest, WorkerFacts
-    from glyphscope.evals.results.report import (
-        BESIDE,
-        BY_SCENARIO,
-        BY_STRATEGY,
-        REPORT,
-        SUMMARY,
-        TABLE,
-        publish,
-        report_html,
-        write_summaries,
-    )
-    from glyphscope.evals.results.sample import (
-        NO_ANSWER,
-        JudgeVerdict,
-        ModelCall,
-        Reason,
-        Sample,
-        SampleFailure,
-    )
-    from glyphscope.evals.results.segments import read_place
     from glyphscope.evals.results.summary import by_scenario, by_scenario_and_strategy, csv_text, summarise
     from glyphscope.evals.results.table import INDEX, Samples, SampleTable, table_of
     from glyphscope.evals.results.tables import CheckResult, SizeResult, SuiteTables, suite_tables
-    from glyphscope.evals.results.words import REASON_WORDS, arm_labels
     from glyphscope.evals.results.wrong_token import bad_token, bad_turn
 else:
     __getattr__ = interface(__name__)

@@ -9,19 +9,6 @@ from glyphscope.base.interfaces import interface
 if TYPE_CHECKING:
     from glyphscope.evals.running.evaluation import Forecast, evaluate, saved_plan
     from glyphscope.evals.running.place import SamplesPlace, read_place
-    from glyphscope.evals.running.progress import (
-        Begun,
-        Control,
-        EvaluationEnded,
-        ModelMissing,
-        ModelOpened,
-        Progress,
-        SampleBegun,
-        SampleDone,
-        SampleGrew,
-        WorkerJoined,
-        WorkerLeft,
-    )
     from glyphscope.evals.running.requests import ScriptedTools, request_for
     from glyphscope.evals.running.sample_runs import SampleAndRuns, run_sample
     from glyphscope.evals.running.worker_pool import SampleQueue, Workers

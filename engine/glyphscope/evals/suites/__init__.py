@@ -11,25 +11,5 @@ if TYPE_CHECKING:
     from glyphscope.evals.suites.from_runs import scenario_of_run, suite_of_runs
     from glyphscope.evals.suites.imported import IMPORTERS, ImportedSuite, endings
     from glyphscope.evals.suites.own import add_scenario, keep_suite, own_suites, suite_path
-    from glyphscope.evals.suites.reading import (
-        bundled_suites,
-        check_suite,
-        encode_suite,
-        load_suite,
-        parse_suite,
-        suite_registry,
-    )
-    from glyphscope.evals.suites.suite import (
-        CheckRow,
-        Expectation,
-        PathCheck,
-        Scenario,
-        ScenarioTurn,
-        ScriptedResult,
-        Suite,
-        SuiteUsed,
-        answer_of,
-        expectations,
-    )
 else:
     __getattr__ = interface(__name__)

@@ -12,12 +12,5 @@ if TYPE_CHECKING:
     from glyphscope.explain.ablation.parts import sentences, whole_cut
     from glyphscope.explain.ablation.scoring import ablate_prompt
     from glyphscope.explain.ablation.types import OMISSION_KINDS
-    from glyphscope.explain.ablation.words import (
-        cost_words,
-        effect_words,
-        head_words,
-        omission_name,
-        pair_words,
-    )
 else:
     __getattr__ = interface(__name__)

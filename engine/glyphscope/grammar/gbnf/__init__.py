@@ -13,17 +13,6 @@ if TYPE_CHECKING:
     from glyphscope.grammar.gbnf.emit.emit import emit_gbnf
     from glyphscope.grammar.gbnf.emit.gbnf_text import print_gbnf
     from glyphscope.grammar.gbnf.parse.parser import read_gbnf
-    from glyphscope.grammar.gbnf.parse.syntax import (
-        Alternatives,
-        AnyCharacter,
-        Class,
-        GrammarSyntax,
-        GroupItem,
-        Quoted,
-        Reference,
-        Repetition,
-        TokenItem,
-    )
 else:
     # the process of a model reads GBNF, and does not write it
     __getattr__ = interface(__name__)

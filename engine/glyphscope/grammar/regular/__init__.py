@@ -7,10 +7,8 @@ from typing import TYPE_CHECKING
 from glyphscope.base.interfaces import interface
 
 if TYPE_CHECKING:
-    from glyphscope.grammar.regular.automaton import Automaton
     from glyphscope.grammar.regular.formats import FORMATS, written_format
     from glyphscope.grammar.regular.numbers import fractions_node, integer_node, number_node
-    from glyphscope.grammar.regular.pattern import StringLanguage, found
     from glyphscope.grammar.regular.regex import PatternNotEnforced, pattern_node, search_text, unreadable
     from glyphscope.grammar.regular.strings import RAW, string_node, within_lengths, word_except
 else:

@@ -5,35 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from glyphscope.base.interfaces import interface
-from glyphscope.runs.strategies.constraints import (
-    BuiltGrammar,
-    TextCache,
-    call_constraint,
-    unenforced,
-    unenforced_words,
-)
+from glyphscope.runs.strategies.constraints import unenforced, unenforced_words
 from glyphscope.runs.strategies.continuation import continue_aborted
 from glyphscope.runs.strategies.extraction import MAX_CHANGES, extract
 from glyphscope.runs.strategies.loop.presets import compose, loop_preset, loop_presets
-from glyphscope.runs.strategies.request import (
-    PromptSpan,
-    first_prompt,
-    generate_request,
-    part_spans,
-    priced_by_counting,
-    priced_by_tokens,
-    render_prompt,
-)
-from glyphscope.runs.strategies.routing.candidates import (
-    MAX_CANDIDATES,
-    find_candidates,
-    read_router,
-    router_preset,
-    router_presets,
-)
 from glyphscope.runs.strategies.routing.route import choice_schema, choice_validator
 from glyphscope.runs.strategies.running import cancellable, instructions, run
-from glyphscope.runs.strategies.turns import answer_validator, expected_answer, expected_part
+from glyphscope.runs.strategies.turns import answer_validator, expected_part  # exported files import them
 
 if TYPE_CHECKING:
     from glyphscope.runs.strategies.reading_ahead import read_ahead

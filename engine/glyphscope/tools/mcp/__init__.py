@@ -12,19 +12,8 @@ from glyphscope.base.interfaces import interface
 if TYPE_CHECKING:
     from glyphscope.tools.mcp.config import ServerConfig, command_server, read_servers, server_entries
     from glyphscope.tools.mcp.content import read_prompt, read_resource, read_result
-    from glyphscope.tools.mcp.guard import LOCAL_ERROR, Guard
     from glyphscope.tools.mcp.lines import BoundedLines, Line
-    from glyphscope.tools.mcp.listing import ListReader, ToolProblem
-    from glyphscope.tools.mcp.log import (
-        HIDDEN,
-        KEPT,
-        TEXT_LIMIT,
-        WHOLE_BUDGET,
-        WHOLE_LIMIT,
-        LogEntry,
-        ProtocolLog,
-        log_message,
-    )
+    from glyphscope.tools.mcp.listing import ToolProblem
     from glyphscope.tools.mcp.offers import Completion, OfferReader, read_completion
     from glyphscope.tools.mcp.questions import MAX_QUESTION_BYTES, Answer, Question
     from glyphscope.tools.mcp.server import McpServer
