@@ -10,6 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from contextlib import closing, contextmanager
 
@@ -120,9 +121,49 @@ def test_the_server_is_never_taken_from_a_request(tmp_path):
         assert b"host: 127.0.0.1:%d" % server.port in server.asked[0].lower()
 
 
-def test_only_loopback_listens(tmp_path):
-    with capturing(tmp_path) as (agent, _):
-        assert agent.server._socket.getsockname()[0] == "127.0.0.1"
+def test_only_loopback_listens_also_that_of_ipv6(tmp_path):
+    with capturing(tmp_path, whole({"data": []})) as (agent, _):
+        names = [made.getsockname()[0] for made in agent.server._sockets]
+        assert names == ["127.0.0.1", "::1"][: len(names)]
+        if len(names) > 1:
+            with closing(socket.create_connection(("::1", agent.port), timeout=30)) as made:
+                made.sendall(b"GET /v1/models HTTP/1.1\r\nhost: [::1]:%d\r\n\r\n" % agent.port)
+                assert read_answer(made)[0] == 200
+
+
+def test_a_port_of_ipv6_that_another_program_has_is_not_shared(tmp_path):
+    try:
+        taken = socket.create_server(("::1", 0), family=socket.AF_INET6)
+    except OSError:
+        pytest.skip("this computer has no IPv6")
+    with closing(taken), pytest.raises(GlyphscopeError, match="cannot be used"):
+        CaptureServer(
+            read_address("http://127.0.0.1:9"),
+            tmp_path,
+            port=taken.getsockname()[1],
+            recorded=print,
+            note=print,
+        )
+
+
+def test_a_server_at_the_loopback_address_of_ipv6_is_reached(tmp_path):
+    try:
+        made = socket.create_server(("::1", 0), family=socket.AF_INET6)
+    except OSError:
+        pytest.skip("this computer has no IPv6")
+    upstream = RawServer(whole({"data": []}), made)
+    with closing(upstream):
+        address = f"http://[::1]:{upstream.port}"
+        server = CaptureServer(read_address(address), tmp_path, port=0, recorded=print, note=print)
+        agent = Capturing(tmp_path)
+        agent.port = server.port
+        thread = threading.Thread(target=server.run)
+        thread.start()
+        status, _, body = agent.ask(None, "/v1/models", "GET")
+        server.stop()
+        thread.join(60)
+    assert (status, json.loads(body)) == (200, {"data": []})
+    assert b"host: [::1]:%d\r\n" % upstream.port in upstream.asked[0].lower()
 
 
 def test_a_body_that_is_too_large_is_rejected_with_the_limit(tmp_path, monkeypatch):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import queue
 import socket
 import threading
 import time
@@ -11,6 +12,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from glyphscope.capture.breakpoints import Paused, Released
 from glyphscope.capture.recording import Recorded
 from glyphscope.capture.server import CaptureServer
 from glyphscope.models.remote import read_address
@@ -40,9 +42,11 @@ class RawServer:
     `asked` has the whole requests, `gone` is set when a client left before the end.
     """
 
-    def __init__(self, pieces: Sequence[Any] | Callable[[bytes], Sequence[Any]]) -> None:
+    def __init__(
+        self, pieces: Sequence[Any] | Callable[[bytes], Sequence[Any]], listening: socket.socket | None = None
+    ) -> None:
         self._pieces = pieces if callable(pieces) else lambda _: pieces
-        self._socket = socket.create_server(("127.0.0.1", 0), backlog=100)
+        self._socket = listening or socket.create_server(("127.0.0.1", 0), backlog=100)
         self.port = self._socket.getsockname()[1]
         self.asked: list[bytes] = []
         self.sent: list[bytes] = []
@@ -154,7 +158,9 @@ def asking(*texts: str, tools: Sequence[Any] = TOOLS, **more: Any) -> dict[str, 
 
 
 class Capturing:
-    """A running capture. `records` are those made so far, `notes` its sentences."""
+    """A running capture. `records` are those made so far, `notes` its sentences; `paused` and `released` are of its
+    breakpoints.
+    """
 
     server: CaptureServer
     port: int
@@ -163,6 +169,8 @@ class Capturing:
         self.folder = folder
         self.records: list[Recorded] = []
         self.notes: list[str] = []
+        self.paused: queue.Queue[Paused] = queue.Queue()
+        self.released: queue.Queue[Released] = queue.Queue()
         self.came = threading.Condition()
 
     def add(self, recorded: Recorded) -> None:
@@ -227,7 +235,7 @@ def capturing(
     agent = Capturing(folder)
     server = agent.server = CaptureServer(
         read_address(f"http://127.0.0.1:{upstream.port}"), folder, port=0,
-        recorded=agent.add, note=agent.notes.append, **more,
+        recorded=agent.add, note=agent.notes.append, paused=agent.paused.put, released=agent.released.put, **more,
     )  # fmt: skip
     agent.port = server.port
     thread = threading.Thread(target=server.run)

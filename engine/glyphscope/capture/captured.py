@@ -130,7 +130,7 @@ class CapturedModel(TextModel):
             return
         raise ModelError(
             ended.message or "The capture was killed during this answer.", where=str(self._address),
-            hint="" if ended.by == "killed" else "See the server's log.",
+            hint="See the server's log." if ended.by in ("server", "stall", "broken") else "",
         )  # fmt: skip
 
 

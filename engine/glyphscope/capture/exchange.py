@@ -21,9 +21,19 @@ MAX_REQUEST = 32_000_000
 MAX_RECORDED = 32_000_000
 """Bytes of an answer that are recorded; all of it is forwarded."""
 
-EndedBy: TypeAlias = Literal["server", "agent", "stop", "stall", "broken", "killed"]
+PORT = 4321
+"""The port for agents, unless another is chosen."""
+STALL_SECONDS = 600.0
+"""The longest time between two pieces of an answer; a long prompt is read before the first."""
+
+EndedBy: TypeAlias = Literal["server", "agent", "stop", "stall", "broken", "killed", "dropped", "late"]
 """Who ended an exchange: the server as the protocol has it, the agent by leaving, the user, a server that stalled or
-whose connection broke, or whoever killed the capture.
+whose connection broke, whoever killed the capture; or its request was paused, and dropped or never sent on.
+"""
+Side: TypeAlias = Literal["request", "answer"]
+PauseEnd: TypeAlias = Literal["sent", "edited", "dropped", "late", "agent", "stop"]
+"""How a pause ended: a person sent the request or answer on, edited or not, or dropped it; its time was over, the agent
+left, or the capture ended.
 """
 
 
@@ -54,6 +64,15 @@ class Piece(msgspec.Struct, frozen=True, tag="piece"):
     data: bytes
 
 
+class Waited(msgspec.Struct, frozen=True, tag="waited"):
+    """The request or the answer waited for some seconds. A `body` was sent in its place."""
+
+    seconds: float
+    side: Side
+    end: PauseEnd
+    body: bytes | None = None
+
+
 class Ended(msgspec.Struct, frozen=True, tag="ended"):
     """The end. `cut`: the answer was longer than what is recorded."""
 
@@ -63,7 +82,7 @@ class Ended(msgspec.Struct, frozen=True, tag="ended"):
     cut: bool = False
 
 
-_LINE = msgspec.json.Decoder(ready(Asked | Answered | Piece | Ended))
+_LINE = msgspec.json.Decoder(ready(Asked | Answered | Piece | Waited | Ended))
 
 
 class Exchange(msgspec.Struct, frozen=True):
@@ -73,6 +92,20 @@ class Exchange(msgspec.Struct, frozen=True):
     answered: Answered | None
     pieces: tuple[Piece, ...]
     ended: Ended
+    waits: tuple[Waited, ...] = ()
+
+    @property
+    def sent(self) -> bytes:
+        """The body of the request that the server got, or would have got."""
+        return self._edited("request") or self.asked.body
+
+    @property
+    def received(self) -> bytes | None:
+        """The edited answer that the agent got in place of the server's, if any."""
+        return self._edited("answer")
+
+    def _edited(self, side: Side) -> bytes | None:
+        return next((each.body for each in self.waits if each.side == side and each.body is not None), None)
 
 
 class ExchangeWriter:
@@ -110,6 +143,11 @@ class ExchangeWriter:
         if data := data[: len(data) - begun]:
             self._write(Piece(t, data))
 
+    def waited(self, wait: Waited) -> None:
+        """The request or the answer no longer waits."""
+        body = None if wait.body is None else self._hidden(wait.body)
+        self._write(msgspec.structs.replace(wait, body=body))
+
     def end(self, t: float, by: EndedBy, message: str = "") -> None:
         """The exchange is over."""
         if self._waiting:
@@ -135,7 +173,7 @@ class ExchangeWriter:
 
 def read_exchange(path: Path) -> Exchange:
     """The exchange of a file, which a killed capture may have left unfinished. Raises StorageError, RecordError."""
-    lines: list[Asked | Answered | Piece | Ended] = []
+    lines: list[Asked | Answered | Piece | Waited | Ended] = []
     for number, line in enumerate(read_file(path).split(b"\n"), 1):
         try:
             lines += [_LINE.decode(line)] if line else []
@@ -150,6 +188,7 @@ def read_exchange(path: Path) -> Exchange:
         )
     answered = next((line for line in lines if isinstance(line, Answered)), None)
     pieces = tuple(line for line in lines if isinstance(line, Piece))
-    late = max([0.0, *(line.t for line in lines if not isinstance(line, Asked))])
+    late = max([0.0, *(line.t for line in lines if not isinstance(line, Asked | Waited))])
     ended = next((line for line in lines if isinstance(line, Ended)), Ended(late, "killed"))
-    return Exchange(asked, answered, pieces, ended)
+    waits = tuple(line for line in lines if isinstance(line, Waited))
+    return Exchange(asked, answered, pieces, ended, waits)

@@ -1,37 +1,54 @@
 """The proxy as an ASGI application: every byte of the server reaches the agent, and nothing else does.
 
 It answers by itself only what it rejects: another Host header, as a page on the web could have made its name one of
-this machine, requests of browsers, and bodies beyond `MAX_REQUEST`. The server is the one that the user named,
-whatever a request says. Keys are in forwarded headers and nowhere else.
+this machine, requests of browsers, and bodies beyond `MAX_REQUEST`; and what a person dropped or edited at a
+breakpoint. The server is the one that the user named, whatever a request says. Keys are in forwarded headers and
+nowhere else.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, MutableMapping
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, MutableMapping, Sequence
 from contextlib import suppress
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import anyio
 import httpx2
+import msgspec
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse
 from starlette.types import Receive, Scope, Send
 
 from glyphscope.base.errors import StorageError
 from glyphscope.base.figures import byte_size, duration
-from glyphscope.capture.exchange import MAX_REQUEST, Asked, EndedBy, ExchangeWriter
+from glyphscope.base.json_values import json_object
+from glyphscope.capture.breakpoints import Breakpoints, Paused
+from glyphscope.capture.exchange import (
+    MAX_RECORDED,
+    MAX_REQUEST,
+    STALL_SECONDS,
+    Answered,
+    Asked,
+    Ended,
+    EndedBy,
+    Exchange,
+    ExchangeWriter,
+    PauseEnd,
+    Piece,
+    Side,
+    Waited,
+)
+from glyphscope.capture.recording import CapturedCall
 from glyphscope.capture.requests import api_of
 from glyphscope.models.remote.address import Address
 from glyphscope.models.remote.connection import trust
 from glyphscope.models.remote.failures import unreachable
 from glyphscope.store.files import now
 
-STALL_SECONDS = 600.0
-"""The longest time between two pieces of an answer; a long prompt is read before the first."""
 _MAX_DROPPED = 1_000_000_000
 """Bytes of a body that are read in all before its connection is closed."""
 MAX_AT_ONCE = 64
@@ -47,6 +64,13 @@ _OF_CONNECTION = frozenset(
     )
 )  # fmt: skip
 """Headers that belong to one connection (RFC 9110, 7.6.1)."""
+_OF_BODY = (b"content-length", b"content-md5", b"content-digest", b"digest", b"etag")
+"""Headers that describe the body, and are wrong for an edited one."""
+_NOT_SENT: dict[EndedBy | PauseEnd, tuple[int, str]] = {
+    "dropped": (403, "The {what} was dropped at a breakpoint."),
+    "late": (504, "The {what} waited at a breakpoint for {time}, and was not sent on."),
+    "stop": (503, "The capture ended while the {what} waited at a breakpoint."),
+}
 _OF_REQUEST = _OF_CONNECTION | {b"host", b"content-length", b"expect", b"accept-encoding"}
 
 Headers = Iterable[tuple[bytes, bytes]]
@@ -56,15 +80,23 @@ class _AnswerCut(Exception):
     """Closes the agent's connection, as an end that looks whole would be a lie."""
 
 
-class _Left(Exception):
-    """The agent closed its connection."""
+class _NotSent(Exception):
+    """The request, or its answer, is not sent on: the agent gets this status with these words."""
+
+    def __init__(self, status: int, words: str) -> None:
+        super().__init__(words)
+        self.status, self.words = status, words
+
+
+Judge: TypeAlias = Callable[[Exchange], Sequence[CapturedCall]]
+"""The calls of an answer with their verdicts; called in a thread. Raises an Exception with the reason if it cannot."""
 
 
 class CaptureProxy:
     """Forwards requests to `to`, and writes those of the captured interfaces to files in `folder`.
 
     `written` gets the path of each finished file, `note` a sentence about what is not recorded; both in the
-    loop's thread.
+    loop's thread. Requests and answers wait at the `breakpoints`, by the verdicts of `judge`.
     """
 
     def __init__(
@@ -73,8 +105,11 @@ class CaptureProxy:
         folder: Path,
         written: Callable[[Path], None],
         note: Callable[[str], None],
+        breakpoints: Breakpoints,
+        judge: Judge,
         stall: float = STALL_SECONDS,
     ) -> None:
+        self._breakpoints, self._judge = breakpoints, judge
         self._to, self._folder, self._written, self._note, self._stall = to, folder, written, note, stall
         self._url = httpx2.URL(to.root)
         self._hosts: frozenset[str] = frozenset()
@@ -93,7 +128,7 @@ class CaptureProxy:
 
     def listens_at(self, port: int) -> None:
         """Set the port that the Host header names."""
-        self._hosts = frozenset(f"{name}:{port}" for name in ("127.0.0.1", "localhost"))
+        self._hosts = frozenset(f"{name}:{port}" for name in ("127.0.0.1", "localhost", "[::1]"))
 
     async def close(self) -> None:
         """Close the connections to the server."""
@@ -142,7 +177,7 @@ class CaptureProxy:
         return None
 
     async def _forwarded(self, scope: Scope, receive: Receive, send: Send, path: str, body: bytes) -> None:
-        exchange = _Recording(self._recorded(scope, path, body), self._note)
+        exchange = self._recorded(scope, path, body)
         try:
             async with anyio.create_task_group() as group:
                 group.start_soon(_watch, receive, exchange, group.cancel_scope)
@@ -161,6 +196,11 @@ class CaptureProxy:
     ) -> None:
         begun = False
         try:
+            if exchange.asked is not None and self._breakpoints.rules.requests:
+                body = await self._paused(
+                    exchange, "request", "Each request is paused.", "application/json", body
+                )
+                exchange.restart()
             answer = await self._client.send(self._asked(scope, body), stream=True)
             try:
                 kind, encoding = (
@@ -169,16 +209,25 @@ class CaptureProxy:
                 exchange.answered(answer.status_code, kind, encoding)
                 headers = list(_forwardable(answer.headers.raw, _OF_CONNECTION))
                 start = {"type": "http.response.start", "status": answer.status_code, "headers": headers}
+                pieces = aiter(answer.aiter_raw())
+                whole: list[bytes] = []
+                if exchange.asked is not None and self._breakpoints.rules.answers and answer.is_success:
+                    whole = await self._whole(exchange, pieces, kind, start)
                 await send(start)
                 begun = True
-                async for data in answer.aiter_raw():
+                for data in whole:
+                    await send({"type": "http.response.body", "body": data, "more_body": True})
+                async for data in pieces:
                     if data:
                         exchange.piece(data)
                         await send({"type": "http.response.body", "body": data, "more_body": True})
-                exchange.by = "server"
+                exchange.ended("server")
             finally:
                 with anyio.CancelScope(shield=True), suppress(httpx2.HTTPError):
                     await answer.aclose()
+        except _NotSent as not_sent:
+            await _error(path, not_sent.status, not_sent.words)(scope, receive, send)
+            return
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
             status, words = self._failed(error, exchange)
             if begun:
@@ -186,6 +235,73 @@ class CaptureProxy:
             await _error(path, status, words)(scope, receive, send)
             return
         await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def _whole(
+        self, exchange: _Recording, pieces: AsyncIterator[bytes], kind: str, start: dict[str, Any]
+    ) -> list[bytes]:
+        """The pieces of the answer to send on, once it is whole and not paused; of one that is too large,
+        its first pieces. An edited answer is one piece, and changes the length in `start`.
+        """
+        whole: list[bytes] = []
+        size = 0
+        async for data in pieces:
+            if data:
+                exchange.piece(data)
+                whole.append(data)
+                size += len(data)
+            if size > MAX_RECORDED:
+                self._note(f"An answer has more than {byte_size(MAX_RECORDED)}: it cannot be paused.")
+                return whole
+        exchange.ended("server")
+        try:
+            calls = await anyio.to_thread.run_sync(
+                self._judge, exchange.judged(whole), abandon_on_cancel=True
+            )
+        except Exception as error:  # of whichever process: the answer is the agent's anyway
+            self._note(f"An answer was not judged, and is not paused: {error}")
+            return whole
+        if not (why := self._breakpoints.rules.why(calls)):
+            return whole
+        body = b"".join(whole)
+        edited = await self._paused(exchange, "answer", why, kind, body)
+        if edited is body:
+            return whole
+        headers = [(name, value) for name, value in start["headers"] if name.lower() not in _OF_BODY]
+        start["headers"] = [*headers, (b"content-length", b"%d" % len(edited))]
+        return [edited]
+
+    async def _paused(self, exchange: _Recording, side: Side, why: str, kind: str, body: bytes) -> bytes:
+        """The bytes to send, after a person has looked at these: the same object unless they were edited.
+
+        Raises _NotSent.
+        """
+        asked, limit = exchange.asked, self._breakpoints.seconds
+        assert asked is not None
+        model = str(json_object(exchange.sent).get("model") or "")
+        paused = Paused(
+            number=asked.number,
+            side=side,
+            path=asked.path,
+            model=model,
+            why=why,
+            kind=kind,
+            body=body,
+            seconds=limit,
+        )
+        begun = time.monotonic()
+        end: PauseEnd = "agent"
+        edited = None
+        try:
+            end, edited = await self._breakpoints.wait(paused)
+        finally:
+            exchange.waited(Waited(time.monotonic() - begun, side, end, edited))
+        if end == "dropped" or end == "late" or end == "stop":
+            status, words = _NOT_SENT[end]
+            words = words.format(what=side if side == "request" else "server's answer", time=duration(limit))
+            if side == "request":
+                exchange.ended(end, words)
+            raise _NotSent(status, words)
+        return body if edited is None else edited
 
     def _failed(self, error: Exception, exchange: _Recording) -> tuple[int, str]:
         """The status and the words for an agent whose request got no whole answer."""
@@ -214,34 +330,64 @@ class CaptureProxy:
                 del asked.headers[name]  # the client's own
         return asked
 
-    def _recorded(self, scope: Scope, path: str, body: bytes) -> ExchangeWriter | None:
-        """The writer of the exchange; None if it is not recorded, which is said once for each path."""
+    def _recorded(self, scope: Scope, path: str, body: bytes) -> _Recording:
+        """The recording of the exchange. One that is not recorded is said once for each path."""
         api = api_of(path) if scope["method"] == "POST" else None
         if api is None:
             said = f"{scope['method']} {path}"
             if said not in self._unrecorded and len(self._unrecorded) < MAX_AT_ONCE:
                 self._unrecorded.add(said)
                 self._note(f"Forwarded and not recorded: {said}.")
-            return None
+            return _Recording(None, None, self._note)
         asked = Asked(next(self._numbers), api, path, now(), str(self._to), body)
+        writer = None
         try:
-            return ExchangeWriter(self._folder, asked, tuple(_keys(scope["headers"])))
+            writer = ExchangeWriter(self._folder, asked, tuple(_keys(scope["headers"])))
         except StorageError as error:
             self._note(f"A request is forwarded and not recorded: {error.words}")
-            return None
+        return _Recording(asked, writer, self._note)
 
 
 class _Recording:
     """The file of an exchange, as long as it can be written: a full disk does not end the exchange itself."""
 
-    def __init__(self, writer: ExchangeWriter | None, note: Callable[[str], None]) -> None:
-        self._writer, self._note, self._start = writer, note, time.monotonic()
+    def __init__(
+        self, asked: Asked | None, writer: ExchangeWriter | None, note: Callable[[str], None]
+    ) -> None:
+        """`asked` is None for a path that is not recorded."""
+        self.asked, self._writer, self._note = asked, writer, note
+        self.sent = b"" if asked is None else asked.body
+        """The body that the server gets."""
         self.by: EndedBy = "stop"
         """Who ended it: the user, unless something else happened."""
         self.message = ""
+        self._answered = Answered(0.0, 0, "")
+        self._end: float | None = None
+        self.restart()
+
+    def restart(self) -> None:
+        """Count the seconds from now on: the request is sent."""
+        self._start = time.monotonic()
 
     def answered(self, status: int, kind: str, encoding: str) -> None:
+        self._answered = Answered(0.0, status, kind, encoding)
         self._try(lambda writer, t: writer.answered(t, status, kind, encoding))
+
+    def ended(self, by: EndedBy, message: str = "") -> None:
+        """Nothing more comes from the server; the agent may still wait for its answer."""
+        if self._end is None:
+            self.by, self.message, self._end = by, message, time.monotonic() - self._start
+
+    def waited(self, wait: Waited) -> None:
+        if wait.side == "request" and wait.body is not None:
+            self.sent = wait.body
+        self._try(lambda writer, t: writer.waited(wait))
+
+    def judged(self, pieces: Sequence[bytes]) -> Exchange:
+        """The exchange with a whole answer, to be judged."""
+        assert self.asked is not None
+        asked = msgspec.structs.replace(self.asked, body=self.sent)
+        return Exchange(asked, self._answered, (Piece(0.0, b"".join(pieces)),), Ended(0.0, "server"))
 
     def piece(self, data: bytes) -> None:
         self._try(lambda writer, t: writer.piece(t, data))
@@ -249,7 +395,7 @@ class _Recording:
     def close(self) -> Path | None:
         """Write the end. Returns the file's path, None without a file."""
         path = self._writer.path if self._writer is not None else None
-        self._try(lambda writer, t: writer.end(t, self.by, self.message))
+        self._try(lambda writer, t: writer.end(t if self._end is None else self._end, self.by, self.message))
         return path
 
     def _try(self, write: Callable[[ExchangeWriter, float], None]) -> None:

@@ -7,7 +7,7 @@ once, or an agent's helpers, have separate prompts.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import accumulate
 from pathlib import Path
@@ -15,10 +15,10 @@ from typing import NamedTuple
 
 import msgspec
 
-from glyphscope.base.figures import pluralize
+from glyphscope.base.figures import duration, pluralize
 from glyphscope.base.shorten import listed, shorten
 from glyphscope.capture.captured import captured_events
-from glyphscope.capture.exchange import SUFFIX, Exchange, read_exchange
+from glyphscope.capture.exchange import SUFFIX, Exchange, PauseEnd, read_exchange
 from glyphscope.capture.requests import CapturedRequest, captured_request
 from glyphscope.events import AnyEvent, Message, PromptRendered, RunRequest
 from glyphscope.models.interface import Model
@@ -27,13 +27,21 @@ from glyphscope.prompting.changes import in_common
 from glyphscope.prompting.costs import part_words
 from glyphscope.runs import CallState, RunState, run_state
 from glyphscope.runs.endings import end_of, outcome_of
-from glyphscope.store import History, RecordWriter
+from glyphscope.store import History, RecordWriter, atomic_write
 
 _REMEMBERED = 16
 _MAX_REMEMBERED = 64_000_000
 """Prompts, and characters of them, with which the next one is compared."""
 _SHOWN = 4
 _MAX_WORDS = 200
+_WAITS: dict[PauseEnd, str] = {
+    "sent": "sent unchanged",
+    "edited": "edited",
+    "dropped": "dropped: the agent got an error",
+    "late": "not sent on: the agent got an error",
+    "agent": "not sent on: the agent had left",
+    "stop": "not sent on, as the capture ended: the agent got an error",
+}
 
 
 class CapturedCall(msgspec.Struct, frozen=True):
@@ -68,7 +76,7 @@ class PromptChange(msgspec.Struct, frozen=True, kw_only=True):
 class Recorded(msgspec.Struct, frozen=True, kw_only=True):
     """The result for one exchange: its run's record, and the figures that are shown. Sizes are bytes;
     `prompt_tokens`, `cached` and `tokens` are the server's counts, None if it sent none; `tools_tokens` and
-    `messages_tokens` are counted with a model's tokenizer, None without one.
+    `messages_tokens` are counted with a model's tokenizer, None without one. `waits` describes its pauses.
     """
 
     number: int
@@ -89,6 +97,7 @@ class Recorded(msgspec.Struct, frozen=True, kw_only=True):
     messages_tokens: int | None
     seconds: float
     change: PromptChange | None
+    waits: tuple[str, ...] = ()
 
 
 class _Seen(NamedTuple):
@@ -109,18 +118,38 @@ def record_exchange(path: str, model: str, history: str) -> Recorded:
     """
     file = Path(path)
     exchange = read_exchange(file)
-    captured = captured_request(exchange.asked.api, exchange.asked.body)
+    captured = captured_request(exchange.asked.api, exchange.sent)
     record = file.with_suffix(".jsonl")
     events = tuple(captured_events(exchange, captured, _opened(model) if model else None))
     change = _change_of(exchange, captured, events)
-    events = tuple(_noted(event, change) for event in events)
+    waits = tuple(_pause_words(exchange, record))
+    note = " ".join((*waits, change_words(change)) if change is not None else waits)
+    events = tuple(_noted(event, note) for event in events)
     with RecordWriter(record) as writer:
         for event in events:
             writer.write(event)
     if history:
         History(Path(history)).add(events)
     file.unlink()
-    return _recorded(exchange, captured, events, record, change)
+    return msgspec.structs.replace(_recorded(exchange, captured, events, record, change), waits=waits)
+
+
+def calls_of(exchange: Exchange) -> list[CapturedCall]:
+    """The calls of a whole answer, judged by the tools of its request."""
+    captured = captured_request(exchange.asked.api, exchange.sent)
+    return list(_calls(run_state(captured_events(exchange, captured))))
+
+
+def _pause_words(exchange: Exchange, record: Path) -> Iterator[str]:
+    """The pauses, in sentences; the agent's side of an edited request or answer is written to a file at the record."""
+    own = {"request": exchange.asked.body, "answer": exchange.received}
+    for wait in exchange.waits:
+        words = _WAITS[wait.end]
+        if wait.end == "edited" and (data := own[wait.side]) is not None:
+            file = record.with_suffix(f".agent-{wait.side}.txt")
+            atomic_write(file, data)
+            words = f"{words}: the record has the server's side, and {file.name} the agent's"
+        yield f"The {wait.side} was paused for {duration(wait.seconds)}, and {words}."
 
 
 def open_like(name: str) -> str:
@@ -165,9 +194,7 @@ def _recorded(
             else state.failed.message.removeprefix(f"{state.begun.model.path}: "),
             _MAX_WORDS,
         ),
-        calls=tuple(
-            _call(state, call) for _, call in sorted(stage.written.items()) if call.tool or call.violations
-        ),
+        calls=tuple(_calls(state)),
         tools=len(tools),
         request_bytes=len(exchange.asked.body),
         answer_bytes=sum(len(piece.data) for piece in exchange.pieces),
@@ -182,7 +209,12 @@ def _recorded(
     )
 
 
-def _call(state: RunState, call: CallState) -> CapturedCall:
+def _calls(state: RunState) -> Iterator[CapturedCall]:
+    written = sorted(state.stages[-1].written.items()) if state.stages else ()
+    return (_call(call) for _, call in written if call.tool or call.violations)
+
+
+def _call(call: CallState) -> CapturedCall:
     name = call.tool.name if call.tool else ""
     if not call.violations:
         return CapturedCall(name, call.closed or call.ready is not None)
@@ -190,11 +222,11 @@ def _call(state: RunState, call: CallState) -> CapturedCall:
     return CapturedCall(name, False, first.code, first.char, first.message)
 
 
-def _noted(event: AnyEvent, change: PromptChange | None) -> AnyEvent:
-    """The event, with the change in the note of the prompt."""
-    if not isinstance(event, PromptRendered) or change is None:
+def _noted(event: AnyEvent, note: str) -> AnyEvent:
+    """The event, with this in the note of the prompt."""
+    if not isinstance(event, PromptRendered) or not note:
         return event
-    return msgspec.structs.replace(event, note=f"{event.note} {change_words(change)}".strip())
+    return msgspec.structs.replace(event, note=f"{event.note} {note}".strip())
 
 
 def change_words(change: PromptChange) -> str:

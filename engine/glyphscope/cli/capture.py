@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
-from glyphscope.base.errors import ModelError
 from glyphscope.base.figures import byte_size, duration, percent, pluralize
 from glyphscope.base.visible import visible
+from glyphscope.capture.breakpoints import read_rules
+from glyphscope.capture.process import require_packages
+from glyphscope.cli.breakpoints import PausedInTerminal
+from glyphscope.cli.inputs import InputError
 from glyphscope.cli.options import JsonOption, model_option
 from glyphscope.cli.output import STATUS_MARKS, console, print_json, print_note
 from glyphscope.cli.signals import closing_when_ended
@@ -23,8 +26,6 @@ from glyphscope.store.folders import places
 
 if TYPE_CHECKING:
     from glyphscope.capture.recording import CapturedCall, Recorded
-
-_PACKAGES = ("httpx2", "starlette", "uvicorn")
 
 
 def capture(
@@ -55,24 +56,42 @@ def capture(
     history: Annotated[
         bool, typer.Option("--history", help="Also add the runs to the history, which the window shows.")
     ] = False,
+    hold: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="all|violation|tool:NAME",
+            help="Breakpoint: ask before sending on each request, each answer with an invalid call, or each answer "
+            "that calls this tool. Repeatable.",
+        ),
+    ] = None,
+    hold_limit: Annotated[
+        float,
+        typer.Option(
+            metavar="SECONDS",
+            min=1,
+            max=86400,
+            help="The longest wait at --hold; after it, the agent gets an error.",
+        ),
+    ] = 300.0,
     as_json: JsonOption = False,
 ) -> None:
     """Forward an agent's requests to its server, and record each as a run: what it sends, the verdict on each call, and
     what each prompt changed. Ctrl-C ends it.
     """
-    missing = [name for name in _PACKAGES if importlib.util.find_spec(name) is None]
-    if missing:
-        raise ModelError(
-            f"A capture needs {', '.join(missing)}.",
-            hint="Install it: pip install 'glyphscope[capture,remote]'.",
+    require_packages()
+    rules = read_rules(hold or ())
+    if hold and not (sys.stdin is not None and sys.stdin.isatty()):
+        raise InputError(
+            "--hold asks in the terminal, and standard input is not one.",
+            hint="Use a terminal, or Capture… in the window.",
         )
     if model:
         require_installed(model)
     from glyphscope.capture.server import CaptureServer  # imports the server's library
 
     address = read_address(to)
-    folder = records or places().data / "captures"
-    printed = _Printed(as_json)
+    folder = records or places().captures
+    printed, asked = _Printed(as_json), PausedInTerminal()
     server = CaptureServer(
         address,
         folder,
@@ -82,7 +101,12 @@ def capture(
         recorded=printed.add,
         note=print_note,
         stall=stall,
+        hold=rules,
+        pause_seconds=hold_limit,
+        paused=asked.add,
+        released=asked.remove,
     )
+    asked.decide = server.decide
     print_note(
         f"Capturing for {address.root}: give your agent {server.url}/v1 as its address "
         f"(Anthropic, Ollama: {server.url})."
@@ -91,7 +115,7 @@ def capture(
     if not address.loopback:
         print_note(f"The requests leave this computer{'' if to.startswith('https') else ', unencrypted'}.")
 
-    with closing_when_ended(), on_first_interrupt(server.stop):
+    with closing_when_ended(), on_first_interrupt(server.stop), asked:
         server.run()
     print_note(f"{pluralize(printed.count, 'record')} in {folder}.")
 
@@ -119,6 +143,8 @@ def _lines(one: Recorded) -> Iterator[Text]:
     yield Text(visible(f"{one.number:>6}  {one.model}  {' · '.join(facts)}"))
     for call in one.calls:
         yield _call_line(call)
+    for wait in one.waits:
+        yield Text(visible(f"        {wait}"))
     if one.change is not None:
         from glyphscope.capture.recording import change_words
 

@@ -69,6 +69,11 @@ class Places:
         return self.cache / "batches"
 
     @property
+    def captures(self) -> Path:
+        """The folder of the records of captures."""
+        return self.data / "captures"
+
+    @property
     def suites(self) -> Path:
         """The folder of the user's suites."""
         return self.data / "suites"
