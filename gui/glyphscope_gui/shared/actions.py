@@ -83,6 +83,11 @@ class Actions:
             tr("E&xport run…"),
             tip=tr("Save the run as a page, a bundle or a test, or in another form"),
         )
+        self.capture = self._action(
+            "capture",
+            tr("Capt&ure…"),
+            tip=tr("Record what an agent sends to its server, and what it gets"),
+        )
         self.cut = self._shown_key("cut", tr("Cu&t"), QKeySequence.StandardKey.Cut)
         self.copy = self._shown_key("copy", tr("&Copy"), QKeySequence.StandardKey.Copy)
         self.paste = self._shown_key("paste", tr("&Paste"), QKeySequence.StandardKey.Paste)

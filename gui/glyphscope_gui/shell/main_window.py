@@ -10,6 +10,8 @@ from PySide6.QtCore import QByteArray, QMargins, QPoint, QRect, QSize, Qt, QTime
 from PySide6.QtGui import QAction, QCloseEvent, QDragEnterEvent, QDropEvent, QShowEvent
 from PySide6.QtWidgets import QMainWindow, QMenuBar, QMessageBox, QTabBar, QTabWidget, QWidget
 
+from glyphscope_gui.capture.bar import CaptureBar
+from glyphscope_gui.capture.presenter import CapturePresenter
 from glyphscope_gui.context import AppContext, Page
 from glyphscope_gui.help.presenter import HelpPresenter
 from glyphscope_gui.history.presenter import HistoryPresenter
@@ -142,7 +144,8 @@ class MainWindow(FollowsSize, QMainWindow):
 
     def closeEvent(self, event: QCloseEvent) -> None:
         """Ask about unsaved edits and what is running first; the answers decide whether the window closes."""
-        running = "\n".join(filter(None, (page.unfinished for page in self.pages.values())))
+        works = [*(page.unfinished for page in self.pages.values()), self.capture.unfinished]
+        running = "\n".join(filter(None, works))
         if not self._leaving and not self._shut and (running or self.services.project.is_dirty):
             event.ignore()
             leave = partial(self.dialogs.before_leaving, self._leave)
@@ -279,8 +282,9 @@ class MainWindow(FollowsSize, QMainWindow):
         return [self.left_action, right]
 
     def _place_centre(self) -> None:
-        self.record_bar = RecordBar(self)
-        self._centre = holder(vbox(self.record_bar, (self.navigator.stack, 1), spacing=0), self)
+        self.capture_bar, self.record_bar = CaptureBar(self), RecordBar(self)
+        parts = (self.capture_bar, self.record_bar, (self.navigator.stack, 1))
+        self._centre = holder(vbox(*parts, spacing=0), self)
         self.setCentralWidget(self._centre)
 
     def _page_actions(self, menu: MenuId) -> list[QAction]:
@@ -301,6 +305,8 @@ class MainWindow(FollowsSize, QMainWindow):
         panels.tools.unenforcedRequested.connect(self.header.lackingRequested)
         self.history = HistoryPresenter(context, panels.history)
         self.settings.historyCleared.connect(panels.history.refresh)
+        self.capture = CapturePresenter(context, self.capture_bar)
+        self.capture.recorded.connect(panels.history.refresh)
         self.files = OpenFiles(context, panels.history, self.dialogs, self.start)
 
     def _restore(self) -> None:

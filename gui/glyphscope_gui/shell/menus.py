@@ -55,6 +55,8 @@ def fill_menus(
     run.addActions([actions.continue_aborted, actions.replay])
     run.addSeparator()
     run.addActions(list(of_pages[MenuId.RUN]))
+    run.addSeparator()
+    run.addAction(actions.capture)
     view = named(bar.addMenu(tr("&View")), MenuId.VIEW)
     view.addActions(list(pages))
     view.addSeparator()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QObject, QSize, Qt, QTimer
-from PySide6.QtWidgets import QBoxLayout, QFrame, QWidget
+from PySide6.QtCore import QObject, QTimer
+from PySide6.QtWidgets import QWidget
 
 from glyphscope.base.errors import GlyphscopeError
 from glyphscope.events import RunStarted
@@ -13,14 +13,12 @@ from glyphscope_gui.context import AppContext
 from glyphscope_gui.history.model import when
 from glyphscope_gui.model_picker.picker import ModelPicker
 from glyphscope_gui.run_settings.header import RunHeader
-from glyphscope_gui.shared.labels import ElidedLabel, push_button
+from glyphscope_gui.shared.labels import push_button
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import FollowsSize, hbox
+from glyphscope_gui.shared.marked_bar import MarkedBar
 from glyphscope_gui.shared.page_ids import PageId
 from glyphscope_gui.shared.run_words import opened_name
-from glyphscope_gui.shared.verdict import Pill
 from glyphscope_gui.shell.side_panels import SidePanels
-from glyphscope_gui.theme.sizes import GAP, PAD
 
 MIN_CHARACTERS = 12
 """The least number of characters of the text that stay in one line with the links."""
@@ -29,56 +27,27 @@ PANELS_MS = 40
 """Delay after the record's first tokens, which would be painted later if the panels changed in the same event."""
 
 
-class RecordBar(FollowsSize, QFrame):
-    """The line above the run that marks the contents of the top bar and the panels as a record's; otherwise hidden."""
+class RecordBar(MarkedBar):
+    """Marks the contents of the top bar and the panels as a record's; hidden without one."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.setObjectName("recordBar")
-        self.mark = Pill(self)
-        self.mark.set_words(tr("Record"), "accent")
-        self.words = ElidedLabel(self, Qt.TextElideMode.ElideRight)
-        self.use_button = push_button(tr("Use these settings"), self, name="useSettingsButton")
-        self.use_button.setToolTip(
-            tr(
+        self.use_button = push_button(
+            tr("Use these settings"),
+            name="useSettingsButton",
+            tip=tr(
                 "Copy the tools, prompt and settings of this run into the project. The model and the "
                 "approval rules do not change. Edit › Undo restores the project’s settings."
-            )
+            ),
         )
-        self.back_button = push_button(tr("Return to the project"), self, name="projectSettingsButton")
-        self.back_button.setToolTip(
-            tr(
+        self.back_button = push_button(
+            tr("Return to the project"),
+            name="projectSettingsButton",
+            tip=tr(
                 "Show the tools, the prompt and the options of the project again; the run stays in the history"
-            )
+            ),
         )
-        for button in (self.use_button, self.back_button):
-            button.setProperty("role", "link")
-        self._links = links = QBoxLayout(QBoxLayout.Direction.LeftToRight)
-        links.setSpacing(10)
-        links.addWidget(self.use_button)
-        links.addWidget(self.back_button)
-        self._rows = QBoxLayout(QBoxLayout.Direction.LeftToRight, self)
-        self._rows.setContentsMargins(PAD, GAP, PAD, 0)
-        sentence = hbox(self.mark, (self.words, 1), spacing=10)
-        self._rows.setSpacing(10)
-        self._rows.addLayout(sentence, 1)
-        self._rows.addLayout(links)
-        self.hide()
-
-    def minimumSizeHint(self) -> QSize:
-        """As wide as the longer link: with large text, each has a separate line."""
-        widest = max(self.use_button.sizeHint().width(), self.back_button.sizeHint().width())
-        return QSize(widest + 2 * PAD, super().minimumSizeHint().height())
-
-    def _fit(self) -> None:
-        """Use two or three lines if large text leaves no room for one."""
-        links = self.use_button.sizeHint().width() + self.back_button.sizeHint().width()
-        needs = links + self.mark.sizeHint().width() + MIN_CHARACTERS * self.fontMetrics().averageCharWidth()
-        direction = QBoxLayout.Direction
-        narrow = self.width() < needs + 2 * PAD
-        stacked = self.width() < links + 10 + 2 * PAD
-        self._links.setDirection(direction.TopToBottom if stacked else direction.LeftToRight)
-        self._rows.setDirection(direction.TopToBottom if narrow else direction.LeftToRight)
+        buttons = (self.use_button, self.back_button)
+        super().__init__("recordBar", tr("Record"), buttons, MIN_CHARACTERS, parent)
 
     def show_record(self, started: RunStarted | None) -> None:
         self.setVisible(started is not None)

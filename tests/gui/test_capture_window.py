@@ -1,0 +1,191 @@
+"""*Capture…* in the window: its sign, its runs in the history, its errors, its breakpoints, and its end."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+from contextlib import closing
+
+import pytest
+from PySide6.QtWidgets import QMessageBox
+
+pytest.importorskip("uvicorn")
+
+from capturing import Capturing, RawServer, answer_with_call, asking, chunked
+from fake_context import scripted
+from glyphscope.capture import process
+from glyphscope.capture.process import Begin
+from on_screen import Screen
+
+pytestmark = pytest.mark.slow  # a window, and processes
+
+GOOD = answer_with_call('{"query": "a"}')
+BAD = answer_with_call('{"query": "a", "max_results": 500}')
+
+
+@pytest.fixture
+def upstream():
+    server = RawServer(lambda asked: chunked(*(BAD if b"bad" in asked else GOOD)))
+    with closing(server):
+        yield server
+
+
+@pytest.fixture
+def start(qtbot, window, upstream, tmp_path):
+    """Start a capture by the menu and its dialog; returns an agent of it."""
+
+    def begin(*boxes, tools="", port="0"):
+        screen = Screen(qtbot, window)
+        screen.press("Capture…")
+        screen.write("Server of the agent", f"http://127.0.0.1:{upstream.port}")
+        screen.write("Port for the agent", port)
+        screen.write("Pause answers that call", tools)
+        for box in boxes:
+            screen.press(box)
+        screen.press("Start capture")
+        qtbot.waitUntil(window.capture_bar.isVisible, timeout=60_000)
+        agent = Capturing(tmp_path)
+        agent.port = int(window.capture_bar._url.rpartition(":")[2])
+        return agent
+
+    yield begin
+    window.capture.stop()
+    qtbot.waitUntil(lambda: not window.capture.unfinished, timeout=60_000)
+
+
+@pytest.fixture
+def ask(qtbot):
+    """Ask as an agent does, outside of the window's thread; returns a function that waits for the answer."""
+
+    def asked(agent, *texts):
+        got = []
+        thread = threading.Thread(target=lambda: got.append(agent.ask(asking(*texts))))
+        thread.start()
+
+        def answer():
+            qtbot.waitUntil(lambda: bool(got), timeout=60_000)
+            thread.join()
+            return got[0]
+
+        return answer
+
+    return asked
+
+
+def until_words(qtbot, window, words):
+    qtbot.waitUntil(lambda: words in window.capture_bar.words.text(), timeout=60_000)
+
+
+def test_closing_the_window_asks_about_a_capture_and_ends_it(qtbot, open_window, upstream, ask, tmp_path):
+    window = open_window(scripted)
+    places = window.services.places
+    to = f"http://127.0.0.1:{upstream.port}"
+    window.capture.start(Begin(to=to, folder=str(places.captures), port=0, history=str(places.history)))
+    qtbot.waitUntil(window.capture_bar.isVisible, timeout=60_000)
+    agent = Capturing(tmp_path)
+    agent.port = int(window.capture_bar._url.rpartition(":")[2])
+    ask(agent, "find a")()
+    until_words(qtbot, window, "1 request")
+    window.close()
+    box = window.findChild(QMessageBox, "runningQuestion")
+    assert f"A capture is running for {to}" in box.informativeText() and "1 request" in box.informativeText()
+    button = next(each for each in box.buttons() if each.text() == "Stop and close")
+    button.click()
+    qtbot.waitUntil(lambda: not window.isVisible(), timeout=60_000)
+    with pytest.raises(OSError):
+        socket.create_connection(("127.0.0.1", agent.port), timeout=5).close()
+
+
+def test_the_window_says_all_the_time_that_it_captures_and_the_requests_become_runs(
+    qtbot, window, upstream, start, ask
+):
+    agent = start()
+    words = f"127.0.0.1:{agent.port} → 127.0.0.1:{upstream.port}"
+    until_words(qtbot, window, f"{words} · 0 requests")
+    ask(agent, "find a")()
+    ask(agent, "a bad one")()
+    until_words(qtbot, window, f"{words} · 2 requests (1 not valid)")
+    assert "2 requests (1 not valid)" in window.capture_bar.accessibleName()
+    dock = window.panels.history
+    qtbot.waitUntil(lambda: {"find a", "a bad one"} <= {row.title for row in dock.model.rows}, timeout=60_000)
+    for page in window.pages:
+        window.navigator.show(page)
+        assert window.capture_bar.isVisible()
+    row = next(row for row in dock.model.rows if row.title == "a bad one")
+    with qtbot.waitSignal(window.runs.ended):
+        dock.runOpened.emit(row.id)
+    assert window.runs.state.started.request.prompt == "a bad one"
+    screen = Screen(qtbot, window)
+    screen.press("Stop capture")
+    qtbot.waitUntil(lambda: not window.capture_bar.isVisible(), timeout=60_000)
+    assert "2 requests are in the history" in window.status.note.text()
+    with pytest.raises(OSError):
+        socket.create_connection(("127.0.0.1", agent.port), timeout=5).close()
+
+
+def test_a_port_that_is_in_use_is_said_in_the_dialog_which_stays_open(qtbot, window, upstream):
+    screen = Screen(qtbot, window)
+    screen.press("Capture…")
+    screen.write("Server of the agent", "not an address")
+    assert "Invalid endpoint address" in screen and not screen.find("Start capture").isEnabled()
+    screen.write("Server of the agent", "http://127.0.0.1:9")
+    screen.write("Port for the agent", str(upstream.port))
+    screen.press("Start capture")
+    screen.until(f"The port {upstream.port} cannot be used")
+    assert not window.capture_bar.isVisible() and screen.find("Start capture").isEnabled()
+    screen.press("Cancel")
+
+
+def test_missing_packages_are_named(qtbot, window, monkeypatch):
+    monkeypatch.setattr(process, "_PACKAGES", ("httpx2", "a_package_that_is_missing"))
+    window.actions_.capture.trigger()
+    Screen(qtbot, window).until("A capture needs a_package_that_is_missing.")
+
+
+def test_a_server_that_does_not_run_is_a_run_that_failed_and_the_agent_gets_the_reason(
+    qtbot, window, upstream, start, ask
+):
+    agent = start()
+    upstream.close()
+    status, _, body = ask(agent, "nobody listens")()
+    assert status == 502 and "cannot be reached" in json.loads(body)["error"]["message"]
+    dock = window.panels.history
+    qtbot.waitUntil(lambda: any(row.title == "nobody listens" for row in dock.model.rows), timeout=60_000)
+
+
+def test_an_answer_waits_in_the_window_until_a_valid_edit_is_sent(qtbot, window, start, ask):
+    agent = start("Pause answers with an invalid call")
+    ask(agent, "find a")()  # passes
+    answer = ask(agent, "a bad one")
+    screen = Screen(qtbot, window)
+    qtbot.waitUntil(lambda: window.capture._paused_dialog is not None, timeout=60_000)
+    assert window.capture_bar.paused_button.text() == "1 paused" and "CONSTRAINT_MAX" in screen
+    editor = window.capture._paused_dialog.editor
+    text = editor.toPlainText()
+    editor.show_text(text.replace('"delta"', '"delta', 1))
+    screen.press("Send edited")
+    assert "not valid JSON" in screen and "line 1" in screen
+    screen.press("Undo edits")
+    assert editor.toPlainText() == text
+    editor.show_text(text.replace("500", "50"))
+    screen.press("Send edited")
+    assert answer()[2] == text.replace("500", "50").encode()
+    qtbot.waitUntil(lambda: window.capture._paused_dialog is None, timeout=60_000)
+    assert not window.capture_bar.paused_button.isVisible()
+
+
+def test_a_paused_request_can_be_dropped_and_one_left_waiting_is_found_again(
+    qtbot, window, upstream, start, ask
+):
+    agent = start("Pause each request")
+    answer = ask(agent, "wait for me")
+    qtbot.waitUntil(lambda: window.capture._paused_dialog is not None, timeout=60_000)
+    window.capture._paused_dialog.reject()
+    qtbot.waitUntil(lambda: window.capture._paused_dialog is None)
+    screen = Screen(qtbot, window)
+    screen.press("1 paused")
+    assert "wait for me" in window.capture._paused_dialog.editor.toPlainText()
+    screen.press("Drop")
+    status, _, body = answer()
+    assert status == 403 and b"was dropped" in body and upstream.asked == []
