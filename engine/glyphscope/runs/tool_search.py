@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 
+from glyphscope.base.figures import duration
 from glyphscope.events import ToolSearch
 from glyphscope.grammar.regular import pattern
 from glyphscope.registry import Tool
@@ -75,7 +76,9 @@ class ToolIndex:
             elif any(_found(query, text) for text in _texts(tool)):
                 elsewhere.append(tool.name)
             if time.monotonic() > until:
-                raise SearchError(f"The search took more than {MAX_SECONDS:g} s. Use a simpler expression.")
+                raise SearchError(
+                    f"The search took more than {duration(MAX_SECONDS)}. Use a simpler expression."
+                )
         return [*in_name, *elsewhere]
 
 
