@@ -15,7 +15,7 @@ from glyphscope.prompting.costs import prompt_costs
 from glyphscope.registry import ToolRegistry, default_registry
 from glyphscope.runs import run_state
 from glyphscope.runs.strategies import run
-from glyphscope.runs.strategies.request import first_prompt
+from glyphscope.runs.strategies.running import first_prompt
 
 pytestmark = [pytest.mark.model, pytest.mark.slow]
 

@@ -14,7 +14,7 @@ from glyphscope.models.llama import LlamaModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import run_state
 from glyphscope.runs.strategies import run
-from glyphscope.runs.strategies.request import first_prompt
+from glyphscope.runs.strategies.running import first_prompt
 
 pytestmark = [pytest.mark.model, pytest.mark.slow]
 

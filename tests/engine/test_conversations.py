@@ -26,7 +26,7 @@ from glyphscope.prompting.strategies import render_executor, render_router
 from glyphscope.registry import ToolRegistry, default_registry
 from glyphscope.runs import history_after, run_state
 from glyphscope.runs.strategies import run
-from glyphscope.runs.strategies.request import first_prompt
+from glyphscope.runs.strategies.running import first_prompt
 from glyphscope.store.records import read_record
 
 CALL = '{action="search" query="AI news" max_results=10}'

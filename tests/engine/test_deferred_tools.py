@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from time import process_time
 
+import msgspec
 import pytest
 
+from cli_command import command
 from glyphscope.cli.bundle import repeated
 from glyphscope.events import (
     CallReady,
@@ -20,8 +22,11 @@ from glyphscope.events import (
 from glyphscope.registry import Tool, ToolRegistry, load_registry
 from glyphscope.runs import NonInteractive, run_state
 from glyphscope.runs.event_rows import describe
+from glyphscope.runs.strategies import run
+from glyphscope.runs.strategies.running import first_prompt
 from glyphscope.store import encode_record, first_difference, parse_record
-from talks import NONE, Clock, Talker, box, chosen, ended, limits, talk
+from glyphscope.store.exports import RecordedRun, export
+from talks import NONE, Clock, Talker, box, chosen, ended, limits, request_of, talk
 from toolbox import of
 
 FIND = '{action="search_tools" query="search the web"}'
@@ -266,3 +271,47 @@ def test_each_stage_knows_the_tools_that_its_grammar_allowed():
     loaded = [stage.place.loaded for stage in state.stages if stage.kind == "turn"]
     assert loaded == [(), ("search",), ("search",)]
     assert all(stage.place.deferred for stage in state.stages)
+
+
+def test_a_search_that_finds_only_loaded_tools_is_not_offered_in_the_next_turn():
+    model = small(FIND, FIND, SEARCH, FIND, "Done.")
+    events = talk(model=model, constraint="mask", max_found_tools=1, max_turns=5, **ALWAYS)
+    assert [event.known for event in of(ToolsSearched, events)] == [False, True, True]
+    offers = ["search_tools" in request.grammar for request in model.requests]
+    assert offers == [True, True, False, True, False]
+    assert "All of them were loaded already: call one." in of(ToolsSearched, events)[1].sent
+    turns = [stage.place.search for stage in run_state(events).stages if stage.kind == "turn"]
+    assert turns == offers
+
+
+def test_the_example_of_the_search_has_the_words_of_the_prompt():
+    for by, example in (("bm25", "Find the weather in Oslo."), ("regex", "find|weather|oslo")):
+        asked = request_of(tool_search=by, **ALWAYS)
+        asked = msgspec.structs.replace(asked, prompt="Find the\nweather in Oslo.")
+        events = list(run(asked, small("Ok."), NonInteractive()))
+        assert f'{{action="search_tools" query="{example}"}}' in system(events)[0]
+
+
+def test_the_first_prompt_is_known_before_the_run_with_the_cost_of_all_tools():
+    for settings in (ALWAYS, {"defer_tools": 0.5}):
+        model = small("Done.", context=2048)
+        asked = request_of(**settings)
+        prompt = first_prompt(asked, model)
+        events = list(run(asked, model, NonInteractive()))
+        assert prompt.text == system(events)[0]
+    assert "The tools take " in prompt.note and "deferred to a search tool (defer_tools), " in prompt.note
+    note = first_prompt(request_of(**ALWAYS), small("Done.", context=2048)).note
+    assert note.startswith("7 tools deferred to search_tools: all tools would take ") and "take" in note
+
+
+@pytest.mark.parametrize("to", ["gbnf", "lark"])
+def test_the_exported_grammar_is_that_of_the_first_turn(to):
+    events = talk(model=small("Done."), constraint="mask", **ALWAYS)
+    text = export(RecordedRun(events), to)
+    assert "search_tools" in text and "calculate" not in text
+
+
+def test_the_prompt_command_shows_the_first_prompt_of_a_loop_with_its_costs():
+    shown = command("prompt", "Hi", "--strategy", "loop", "--set", "defer_tools=0", "--model", "scripted:Hi")
+    assert "search_tools(query" in shown.stdout
+    assert "7 tools deferred to search_tools: all tools would take " in " ".join(shown.stdout.split())

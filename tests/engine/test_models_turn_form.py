@@ -28,7 +28,7 @@ from glyphscope.models.turn_forms import TemplateRenderer, derived_form, templat
 from glyphscope.registry import default_registry
 from glyphscope.runs import run_state, settle
 from glyphscope.runs.strategies import run
-from glyphscope.runs.strategies.request import first_prompt
+from glyphscope.runs.strategies.running import first_prompt
 from glyphscope.turns import TurnForm, form_of
 from small_templates import SMALL
 

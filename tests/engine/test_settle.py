@@ -12,7 +12,7 @@ from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import prepare, run_state, settle
 from glyphscope.runs.strategies import run
-from glyphscope.runs.strategies.request import first_prompt
+from glyphscope.runs.strategies.running import first_prompt
 
 GOOD = '{action="search" query="AI news" max_results=10}'
 TOOLS = default_registry().to_document()

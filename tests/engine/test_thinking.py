@@ -27,7 +27,8 @@ from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import branch_request
 from glyphscope.runs.strategies import run
-from glyphscope.runs.strategies.request import first_prompt, generate_request
+from glyphscope.runs.strategies.request import generate_request
+from glyphscope.runs.strategies.running import first_prompt
 from glyphscope.store import Project, RecordWriter, load_project, save_project
 from glyphscope.store.bundle import write_bundle
 from glyphscope.store.exports import RecordedRun, export

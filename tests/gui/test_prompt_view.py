@@ -10,7 +10,15 @@ from PySide6.QtCore import QObject, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QVBoxLayout
 
-from glyphscope.events import ModelInfo, PromptEvaluated, PromptPart, PromptRendered, RunRequest, RunStarted
+from glyphscope.events import (
+    LoopSettings,
+    ModelInfo,
+    PromptEvaluated,
+    PromptPart,
+    PromptRendered,
+    RunRequest,
+    RunStarted,
+)
 from glyphscope.runs import run_state
 from glyphscope_gui.context import PromptsPlace
 from glyphscope_gui.prompt import (
@@ -280,13 +288,13 @@ def costs_of(window, qtbot):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("undone", [False, True])
-@pytest.mark.parametrize("state", ["direct", "loop", "no model"])
+@pytest.mark.parametrize("state", ["direct", "route-execute", "no model"])
 def test_a_record_that_was_left_leaves_neither_its_prompt_nor_its_token_counts(panel, qtbot, state, undone):
     """Also where the project's prompt cannot be counted, and where the settings are undone at once."""
     dock, context, project = panel.dock, panel.context, panel.project
     project.prompt.set_user("Mine.")
-    if state == "loop":
-        project.set_options(strategy="loop")
+    if state == "route-execute":
+        project.set_options(strategy=state)
     elif state == "no model":
         context.runs.unload_model()
     qtbot.waitUntil(lambda: "Mine." in dock.rendered_view.toPlainText())
@@ -321,8 +329,20 @@ def test_the_figures_below_the_prompt_are_those_of_the_text_in_the_field(window,
         assert view.costs.text() == "Counting tokens…", "no figure of an older text is shown"
         qtbot.waitUntil(lambda words=words: words in view.costs.text())
         qtbot.waitUntil(lambda: view.costs.text().split("     ")[0] in dock.caption.text())
-    project.set_options(strategy="loop")
+    project.set_options(strategy="route-execute")
     assert view.costs.text() == "Tokens are counted when the prompt runs."
+
+
+@pytest.mark.slow
+def test_the_first_prompt_of_a_loop_is_counted_with_and_without_deferred_tools(window, qtbot):
+    view = costs_of(window, qtbot)
+    project, dock = window.services.project, window.panels.prompt
+    project.set_options(strategy="loop")
+    qtbot.waitUntil(lambda: "You can call tools." in dock.rendered_view.toPlainText())
+    assert "search_tools" not in dock.rendered_view.toPlainText()
+    project.set_options(loop=LoopSettings(defer_tools=0.0))
+    qtbot.waitUntil(lambda: "7 tools deferred to search_tools: all tools would take" in dock.caption.text())
+    assert "search_tools(query" in dock.rendered_view.toPlainText() and "tools" in view.costs.text()
 
 
 @pytest.mark.slow

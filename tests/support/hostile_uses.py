@@ -49,7 +49,7 @@ from glyphscope.prompting.messages import example_calls, render_messages
 from glyphscope.registry import ToolRegistry, load_registry, make_tool, to_json, to_openai
 from glyphscope.runs import branch_request, branch_tree, run_state
 from glyphscope.runs.strategies import run
-from glyphscope.runs.strategies.request import first_prompt
+from glyphscope.runs.strategies.running import first_prompt
 from glyphscope.store import first_difference, load_project, pack, save_project
 from glyphscope.store.bundle import make_bundle, parse_bundle, redacted
 from glyphscope.store.exports import EXPORTS, RecordedRun, export

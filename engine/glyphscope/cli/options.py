@@ -36,8 +36,12 @@ RegistryOption: TypeAlias = Annotated[
         "--registry",
         "-r",
         metavar="FILE|NAME",
-        help="Tools that may be called (JSON), or default, verbs, workspace, destiny, custom. Default: the first.",
+        help="Tools that may be called (JSON), or default, verbs, workspace, destiny, custom, many. Default: default.",
     ),
+]
+LoopOption: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=VALUE", help="One setting of the loop, such as max_turns=4."),
 ]
 ExpectOption: TypeAlias = Annotated[
     str | None,

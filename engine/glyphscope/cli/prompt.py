@@ -19,12 +19,14 @@ from glyphscope.cli.option_groups import pairs, with_groups
 from glyphscope.cli.options import (
     AnyNotationOption,
     JsonOption,
+    LoopOption,
     ModelOption,
     RegistryOption,
     ShapeOption,
     TemplateVarOption,
 )
 from glyphscope.cli.output import TextTable, console, print_json, print_text
+from glyphscope.cli.run import loop_settings
 from glyphscope.cli.template_forms import ChatTemplateOption, read_chat_template
 from glyphscope.events import (
     AnyNotation,
@@ -42,7 +44,7 @@ from glyphscope.events import (
 from glyphscope.models.opening import EMBEDDED
 from glyphscope.prompting.changes import CacheLoss, Changes, advice, cache_loss, loss_words, prompt_changes
 from glyphscope.prompting.costs import Cost, prompt_costs
-from glyphscope.runs.strategies.request import first_prompt
+from glyphscope.runs.strategies.running import first_prompt
 from glyphscope.store import load_project
 from glyphscope.store.bundle import read_run
 from glyphscope.store.project import SUFFIX
@@ -91,6 +93,13 @@ def prompt(
         str | None,
         typer.Option(metavar=ANSWER_METAVAR, help="The answer, if it is not a call. Default: the project's."),
     ] = None,
+    strategy: Annotated[
+        Literal["direct", "two-stage", "loop"] | None,
+        typer.Option(
+            help="The strategy; of the tool loop, the first prompt. Default: the project's, else direct."
+        ),
+    ] = None,
+    loop: LoopOption = None,
     system: SystemOption = None,
     messages: MessagesOption = None,
     thinking: Annotated[
@@ -140,6 +149,8 @@ def prompt(
         chat["control_texts"] = control_texts
         chat["template_vars"] = None if template_var is None else pairs(template_var, "template_var")
         chat["chat_template"] = read_chat_template(chat_template) or None
+        chat["strategy"] = strategy
+        chat["loop"] = None if loop is None else loop_settings(loop, request.loop)
         chat["answer"] = None if answer is None else read_answer(answer)
         request = msgspec.structs.replace(request, **{k: v for k, v in chat.items() if v is not None})
         with opened(model, options=loading.options(model), quiet=as_json) as source:

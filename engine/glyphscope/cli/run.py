@@ -34,7 +34,7 @@ from glyphscope.cli.inputs import InputError, expecting, note_unenforced, read_r
 from glyphscope.cli.interaction import TerminalInteraction
 from glyphscope.cli.load_options import LoadingOption, StoredPromptsOption, opened
 from glyphscope.cli.option_groups import Given, with_groups
-from glyphscope.cli.options import ExpectOption, JsonOption, ModelOption, RegistryOption
+from glyphscope.cli.options import ExpectOption, JsonOption, LoopOption, ModelOption, RegistryOption
 from glyphscope.cli.output import (
     TextTable,
     console,
@@ -122,10 +122,7 @@ class StrategyOptions:
             "--preset", metavar="NAME", help="A preset of loop settings; repeatable, later ones win."
         ),
     ] = None
-    loop: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="One setting of the loop, such as max_turns=4."),
-    ] = None
+    loop: LoopOption = None
 
     @property
     def members(self) -> dict[str, Any]:
@@ -133,7 +130,7 @@ class StrategyOptions:
         return {
             "router": _router_settings(self.router, self.reply or ()),
             "repair": self.repair.over(RepairSettings()),
-            "loop": _loop_settings(self.preset or (), self.loop or ()),
+            "loop": loop_settings(self.loop or (), compose(self.preset or ())),
             "approvals": parse_approvals(self.approve or ()),
         }
 
@@ -171,9 +168,8 @@ def _router_settings(name: str | None, answers: Sequence[str]) -> RouterSettings
     return msgspec.structs.replace(found, answers=tuple(answers) or found.answers)
 
 
-def _loop_settings(presets: Sequence[str], settings: Iterable[str]) -> LoopSettings:
-    """The presets composed in order, then each `NAME=VALUE`, with JSON or plain text as value. Raises InputError."""
-    loop = compose(presets)
+def loop_settings(settings: Iterable[str], loop: LoopSettings) -> LoopSettings:
+    """The settings with each `NAME=VALUE` changed, with JSON or plain text as value. Raises InputError."""
     for text in settings:
         loop = _with(loop, text)
     return loop

@@ -183,7 +183,8 @@ class ToolsSearched(RunEvent, frozen=True, kw_only=True, tag="tools_searched"):
 
     `found` are the names of the best tools, at most as many as the request allows, of all that match (`matches`).
     `loaded` are the tools in the prompt from the next turn on: `left_off` are found ones for which there is no room,
-    `unloaded` are earlier ones that made room.
+    `unloaded` are earlier ones that made room. `known`: all that was found was loaded already, so that the next turn
+    does not offer the search.
     """
 
     query: str
@@ -193,6 +194,7 @@ class ToolsSearched(RunEvent, frozen=True, kw_only=True, tag="tools_searched"):
     loaded: tuple[str, ...] = ()
     left_off: tuple[str, ...] = ()
     unloaded: tuple[str, ...] = ()
+    known: bool = False
     problem: str = ""
     sent: str = msgspec.field(default="", name="told")
 

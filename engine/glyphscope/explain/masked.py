@@ -376,7 +376,7 @@ def _turn(
     """A turn of a conversation: a call is required until there was one, if at all."""
     settings, last = request.loop, place.kind == "final"
     if place.deferred is not None:
-        registry = offered(registry, place.deferred, place.loaded)
+        registry = offered(registry, place.deferred, place.loaded, search=place.search)
     if last and settings.fix_empty_final_disable_tools:
         return StageConstraint()
     words = settings.tool_use != "enforced" or place.called

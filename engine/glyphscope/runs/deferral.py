@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from glyphscope.base.figures import pluralize
+from glyphscope.base.figures import percent, pluralize
 from glyphscope.base.shorten import and_more
 from glyphscope.events import RunRequest, ToolsDeferred, ToolSearch, ToolsSearched
 from glyphscope.models.interface import Model
@@ -25,12 +25,15 @@ from glyphscope.prompting.signature import signature_pieces
 from glyphscope.registry import Tool, ToolRegistry
 from glyphscope.registry.making import object_schema
 from glyphscope.runs.envelope import compact
-from glyphscope.runs.tool_search import MAX_QUERY, ToolIndex
+from glyphscope.runs.event_rows import deferred_words
+from glyphscope.runs.tool_search import MAX_QUERY, ToolIndex, words
 
 SEARCH = "search_tools"
 """The name of the search tool; with a number if a tool of the registry has it."""
 LEAST_ROOM = 0.25
 """The share of the context that loaded tools may take even if fewer tokens of tools are already deferred."""
+FEW = 0.05
+"""The share of the context from which MCP's guidance for clients defers tools."""
 MAX_ROUTED = 100
 """Names among which the router chooses; of more, the best by words."""
 _PARTS = (TOOLS, "examples")
@@ -39,6 +42,8 @@ _BYTES = 4
 """Bytes of a token, for a model that does not count."""
 _NAMED = 10
 """Tools that a message names."""
+_MAX_EXAMPLE, _LONG = 100, 4
+"""Characters of the user's prompt in the example of a search, and of a word in an expression."""
 _ABOUT: dict[ToolSearch, str] = {
     "bm25": "Finds tools by words about what they do",
     "names": "Finds tools by words of their names",
@@ -47,18 +52,36 @@ _ABOUT: dict[ToolSearch, str] = {
 }
 
 
-def search_tool(name: str, by: ToolSearch) -> Tool:
-    """The program's own tool, which finds the others."""
+def search_tool(name: str, by: ToolSearch, prompt: str = "") -> Tool:
+    """The program's own tool, which finds the others. Its example searches for the words of the user's `prompt`, as
+    small models copy examples.
+    """
     query = {"type": "string", "minLength": 1, "maxLength": MAX_QUERY}
     about = f"{_ABOUT.get(by, _ABOUT['bm25'])}. Those found can be called in the next turn."
-    return Tool(name, about, object_schema({"query": query}))
+    asked = " ".join(prompt.split())[:_MAX_EXAMPLE]
+    if by == "regex":
+        asked = "|".join(word for word in dict.fromkeys(words(asked)) if len(word) >= _LONG)
+    examples = ({"query": asked},) if asked else ()
+    return Tool(name, about, object_schema({"query": query}), input_examples=examples)
 
 
-def offered(registry: ToolRegistry, deferred: ToolsDeferred, loaded: Iterable[str]) -> ToolRegistry:
-    """The registry of a turn: the search tool and the loaded tools of `registry`, in the order of loading."""
-    known = (registry.get(name) for name in loaded)
-    tools = (search_tool(deferred.search, deferred.by), *(tool for tool in known if tool is not None))
-    return replace(registry, tools=tools)
+def offered(
+    registry: ToolRegistry,
+    deferred: ToolsDeferred,
+    loaded: Iterable[str],
+    prompt: str = "",
+    *,
+    search: bool = True,
+) -> ToolRegistry:
+    """The registry of a turn: the search tool, if it is offered, and the loaded tools, in the order of loading."""
+    tools = tuple(tool for name in loaded if (tool := registry.get(name)) is not None)
+    own = (search_tool(deferred.search, deferred.by, prompt),) if search else ()
+    return replace(registry, tools=(*own, *tools))
+
+
+def first_offered(registry: ToolRegistry, deferred: ToolsDeferred | None, prompt: str = "") -> ToolRegistry:
+    """The registry of the first turn."""
+    return registry if deferred is None else offered(registry, deferred, deferred.loaded, prompt)
 
 
 def tools_text(request: RunRequest, registry: ToolRegistry) -> str:
@@ -105,6 +128,25 @@ def counted(text: str, model: Model) -> int:
     return model.count_tokens(text) or -(-len(text.encode()) // _BYTES)
 
 
+def tools_note(
+    request: RunRequest, registry: ToolRegistry, model: Model, deferred: ToolsDeferred | None
+) -> str:
+    """The tokens of the tools with and without a search for them, in words; empty for few of a context's, and unknown
+    ones. Raises PromptError.
+    """
+    context = model.info.context
+    if deferred is not None:
+        rest = counted(tools_text(request, first_offered(registry, deferred, request.prompt)), model)
+        return f"{deferred_words(deferred)}; those in the prompt take {rest:,}."
+    tokens = counted(tools_text(request, registry), model) if context and registry.allowed else 0
+    if request.loop.tool_search == "off" or tokens <= FEW * context:
+        return ""
+    alone = ToolsDeferred(search=SEARCH, by=request.loop.tool_search, deferred=len(registry.allowed))
+    rest = counted(tools_text(request, first_offered(registry, alone, request.prompt)), model)
+    share = f"{tokens:,} of the context's {context:,} tokens ({percent(tokens / context, 0)})"
+    return f"The tools take {share}; deferred to a search tool (defer_tools), {rest:,}."
+
+
 class DeferredTools:
     """The tools of a conversation, and which of them are `loaded`. `registry` has all that may be called."""
 
@@ -112,6 +154,7 @@ class DeferredTools:
         self, request: RunRequest, registry: ToolRegistry, event: ToolsDeferred, model: Model
     ) -> None:
         self.event, self.loaded = event, event.loaded
+        self._search = True  # whether the next turn offers the search
         self._request, self._registry, self._model = request, registry, model
 
     @property
@@ -119,10 +162,12 @@ class DeferredTools:
         """The name of the search tool."""
         return self.event.search
 
-    @property
-    def offered(self) -> ToolRegistry:
-        """The tools of the next turn."""
-        return offered(self._registry, self.event, self.loaded)
+    def next_turn(self) -> ToolRegistry:
+        """The tools of the next turn. The search is not among them after one that found nothing but loaded tools: small
+        models would repeat it.
+        """
+        search, self._search = self._search, True
+        return offered(self._registry, self.event, self.loaded, self._request.prompt, search=search)
 
     @cached_property
     def index(self) -> ToolIndex:
@@ -157,8 +202,10 @@ class DeferredTools:
             loaded=self.loaded,
             left_off=tuple(name for name in found if name not in self.loaded),
             unloaded=tuple(name for name in before if name not in self.loaded),
+            known=bool(found) and self.loaded == before,
             problem=problem,
         )
+        self._search = not event.known
         return with_message(event, self._registry)
 
     def _fitting(self, found: Sequence[str]) -> tuple[str, ...]:
@@ -186,6 +233,8 @@ def with_message(event: ToolsSearched, registry: ToolRegistry) -> ToolsSearched:
     notes = [] if event.found else ["No tool matches. Search with other words."]
     if rest := event.matches - len(signatures):
         notes.append(f"{pluralize(rest, 'more tool')} matched: to load others, search with more words.")
+    if event.known:
+        notes.append("All of them were loaded already: call one.")
     if event.unloaded:
         notes.append(f"No longer loaded: {and_more(event.unloaded, _NAMED)}.")
     note = {"note": " ".join(notes)} if notes else {}

@@ -111,6 +111,7 @@ class StagePlace(NamedTuple):
     asked: int = 0
     deferred: ToolsDeferred | None = None
     loaded: tuple[str, ...] = ()
+    search: bool = True
 
 
 NO_STAGE = StagePlace()
@@ -402,14 +403,15 @@ def _after(stage: StageState) -> StagePlace:
     """The place of the stage after this one, as far as earlier stages decide it."""
     place = stage.place
     routed = [event.tool for event in stage.outline if isinstance(event, Routed)]
-    searched = [event.loaded for event in stage.outline if isinstance(event, ToolsSearched)]
+    searched = [event for event in stage.outline if isinstance(event, ToolsSearched)]
     if stage.kind == "name" and stage.tool is not None:
         place = place._replace(tool=stage.tool.name)
     return place._replace(
         tool=routed[-1] if routed else place.tool,
         called=place.called or stage.kind == "tool",
         asked=place.asked + (stage.kind == "router"),
-        loaded=searched[-1] if searched else place.loaded,
+        loaded=searched[-1].loaded if searched else place.loaded,
+        search=not searched[-1].known if searched else place.search or stage.kind in ("turn", "final"),
     )
 
 

@@ -25,6 +25,15 @@ _OF_NAME = 3
 _MAX_TEXT = 2_000
 """Characters of a description that are searched."""
 _WORD = re.compile(r"[^\W_]+")
+_COMMON = frozenset(
+    _WORD.findall(
+        "a all am an and any are as at be been but by can could did do does for from had has have he her here his how "
+        "if in into is it its like me my no not now of on or our out please right she should so some than that "
+        "the their them then there these they this to up us was we were what when where which who why will with would "
+        "you your"
+    )
+)
+"""Words that sentences have, not tools: rare in descriptions, they would decide what is found."""
 _INNER = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
@@ -83,8 +92,11 @@ class ToolIndex:
 
 
 def words(text: str) -> list[str]:
-    """The words of a text or a name in lower case, without the s of a plural: list and invoice of `listInvoices`."""
-    return [_singular(word) for word in _WORD.findall(_INNER.sub(" ", text).lower())]
+    """The words of a text or a name in lower case, without those of any sentence and the s of a plural: list and
+    invoice of `listTheInvoices`.
+    """
+    found = _WORD.findall(_INNER.sub(" ", text).lower())
+    return [_singular(word) for word in found if word not in _COMMON]
 
 
 def _singular(word: str) -> str:

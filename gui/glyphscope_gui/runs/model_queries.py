@@ -20,13 +20,13 @@ from glyphscope.models.response_prefix import ModelTokenizer, tokenize_after
 from glyphscope.runs import PreparedRequest
 from glyphscope.runs.settling import settle
 from glyphscope.runs.strategies.reading_ahead import ReadAhead, read_ahead
-from glyphscope.runs.strategies.request import first_prompt
+from glyphscope.runs.strategies.running import first_prompt
 from glyphscope_gui.runs.worker.jobs import PricedPrompt
 from glyphscope_gui.runs.worker.run_worker import RunWorker
 from glyphscope_gui.shared.background import Background, WorkLine, this_task
 
 T = TypeVar("T")
-FIRST_PROMPT_KNOWN = ("direct", "two-stage")
+FIRST_PROMPT_KNOWN = ("direct", "two-stage", "loop")
 """The strategies whose first prompt is independent of the model's output."""
 _IDLE = "idle"
 """The key of the work that ends when the model is needed."""

@@ -29,6 +29,7 @@ from glyphscope.evals.results.words import (
     comparison_words,
     p_words,
 )
+from glyphscope.evals.statistics import Spread
 from glyphscope.store import atomic_write
 from glyphscope.store.records import encode_record
 
@@ -49,14 +50,17 @@ def show_result(folder: Path, summary: Summary, *, as_json: bool) -> None:
     if as_json:
         print_json({"folder": str(folder), "summary": msgspec.to_builtins(summary)})
         return
-    table = TextTable(*ARM_TITLES, "tokens", "ms p50", pad_edge=True)
+    turns = any(arm.tools.model_turns is not None and arm.tools.model_turns.mean > 1 for arm in summary.arms)
+    titles = ("tokens", *(("prompt tokens", "turns") if turns else ()), "ms p50")
+    table = TextTable(*ARM_TITLES, *titles, pad_edge=True)
     arms = {arm.id: arm for arm in ResultFolder.open(folder).manifest.arms}
     labels = arm_labels(list(arms.values()))
     for arm in summary.arms:
         figures = arm.tools
         table.add_row(
             *arm_cells(arm, labels),
-            "" if figures.decoded is None else plain_number(figures.decoded.mean),
+            _mean(figures.decoded),
+            *((_mean(figures.prompt_tokens), _mean(figures.model_turns)) if turns else ()),
             "" if figures.total_ms is None else plain_number(figures.total_ms.p50),
         )
     console().print(table)
@@ -66,6 +70,10 @@ def show_result(folder: Path, summary: Summary, *, as_json: bool) -> None:
     for note in summary.notes:
         print_text(note)
     print_text(f"Report: {folder / REPORT}")
+
+
+def _mean(spread: Spread | None) -> str:
+    return "" if spread is None else plain_number(spread.mean)
 
 
 def export(

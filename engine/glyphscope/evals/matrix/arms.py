@@ -28,11 +28,13 @@ from glyphscope.events import (
     ConstraintKind,
     ControlTexts,
     Field,
+    LoopSettings,
     RunRequest,
     Setting,
     Shape,
     Strategy,
     Thinking,
+    ToolSearch,
     default_order,
     pairs_line,
     read_pairs_line,
@@ -81,6 +83,7 @@ def _text_axis(title: str, about: str, words: str, **facts: Any) -> Axis:
     return Axis(title, about, long=True, **{**facts, "choices": (stated, *facts["choices"])})
 
 
+_SEARCH = settings_of(LoopSettings)["tool_search"].setting
 _PROFILES = tuple(
     Choice(each.name, each.name.replace("_", " "), each.about, each.name) for each in profiles()
 )
@@ -136,6 +139,15 @@ class Arm(msgspec.Struct, frozen=True, kw_only=True):
     preset: Annotated[str, Axis(
         "Preset", "The prompt’s preset", words="preset {value}", part="{value}", baseline=("default",),
     )] = "default"  # fmt: skip
+    tool_search: Annotated[ToolSearch | None, Axis(
+        _SEARCH.title, _SEARCH.about + "; strategy loop only", choices=(
+            Choice(None, "As in the suite", "The tool search that each suite defines", "usual tool search", "suite"),
+            *_SEARCH.choices,
+        ),
+        usual="each suite’s own", values="tool_searches", part="search-{value}",
+        baseline=(None, "off", "bm25", "names", "regex", "router"),
+        subjects={None: "each suite's own tool search", "off": "all tools in the prompt"},
+    )] = None  # fmt: skip
     system_prompt: Annotated[str | None, _text_axis(
         "System prompt", "Plain text that begins the system message; a text, or a file of it", "system prompt",
         choices=(Choice("", "None", "No system prompt", "no system prompt", "none"),),

@@ -36,7 +36,8 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
     number of trials (ten at most), the probability that k random trials of a scenario are all right (tau-bench's
     pass^k), over the scenarios with k answers. Spreads are over the answered samples, and None without samples.
     `valid_wrong` are valid calls that are not the expected ones, `copied` those of them with a copied value.
-    `instructions` is a mean. `tokens_per_ok` is all decoded tokens per ok sample, None if none is ok.
+    `model_turns` are the texts that the model wrote, `instructions` is a mean. `tokens_per_ok` is all decoded tokens
+    per ok sample, None if none is ok.
     """
 
     n: int
@@ -60,6 +61,7 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
     tokens_per_ok: float | None = None
     valid_wrong: Share = NO_SHARE
     copied: Share = NO_SHARE
+    model_turns: Spread | None = None
 
 
 class ScenarioFigures(msgspec.Struct, frozen=True, kw_only=True):

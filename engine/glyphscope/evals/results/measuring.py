@@ -115,6 +115,7 @@ class CellPart:
             decoded=self._spread("decoded"),
             prompt_tokens=self._spread("prompt_tokens"),
             bytes=self._spread("bytes"),
+            model_turns=self._spread("model_turns"),
             instructions=self.total("instructions") / answered if answered else 0.0,
             first_token_ms=self._spread("first_token_ms"),
             total_ms=self._spread("total_ms"),

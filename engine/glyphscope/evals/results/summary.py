@@ -144,7 +144,7 @@ COLUMNS = (
     "answered", "ok", "ok_share", "ok_low", "ok_high", "ok_effective_n", "parsed", "parsed_n", "valid", "valid_n",
     "right_tool", "right_tool_n", "right_arguments", "right_arguments_n", "valid_wrong",
     "valid_wrong_n", "copied", "copied_n", "failures", "decoded_tokens_mean",
-    "prompt_tokens_mean", "instruction_tokens_mean", "bytes_mean", "first_token_ms_p50", "total_ms_p50",
+    "prompt_tokens_mean", "instruction_tokens_mean", "bytes_mean", "turns_mean", "first_token_ms_p50", "total_ms_p50",
     "total_ms_p95", "aborted", "abort_measured", "abort_decoded", "abort_would_have",
 )  # fmt: skip
 
@@ -187,6 +187,7 @@ def _csv_row(name: str, arm: Arm | None, scenario: ScenarioFigures, of: Figures)
         *(cell for each in shares for cell in (each.correct if each.n else None, each.n)),
         "; ".join(f"{reason} {n}" for reason, n in of.failures.items()),
         _mean(of.decoded), _mean(of.prompt_tokens), of.instructions if of.answered else None, _mean(of.bytes),
+        _mean(of.model_turns),
         of.first_token_ms.p50 if of.first_token_ms else None, of.total_ms.p50 if of.total_ms else None,
         of.total_ms.p95 if of.total_ms else None, of.saving.aborted, of.saving.measured,
         of.saving.decoded if of.saving.measured else None, of.saving.would_have if of.saving.measured else None,

@@ -42,7 +42,7 @@ from glyphscope.store.files import own_file
 INDEX = "samples.index"
 INDEXED_FROM = 20_000
 """The number of new samples from which on the table is written to a file."""
-VERSION = 3
+VERSION = 4
 READ_AT_ONCE, MAX_CACHED = 50, 2_000
 """Samples that are read together where they are used one by one, and the most that a list has in memory."""
 READ_IN_TURN = 500
@@ -59,7 +59,7 @@ NO_NUMBER = -(2**31)
 _FIELDS = (
     *(("trial", "i8"), ("start", "i8"), ("cell", "i4"), ("length", "i4"), ("failure", "i4")),
     *((name, "u4") for name in ("answer", "calls")),
-    *((name, "i4") for name in ("decoded", "prompt_tokens", "bytes", "instructions", "saved")),
+    *((name, "i4") for name in ("decoded", "prompt_tokens", "bytes", "instructions", "model_turns", "saved")),
     *((name, "f8") for name in ("first_token_ms", "total_ms")),
     *((name, "i1") for name in (*MEASURES, "answered", "aborted", "judged")),
 )
@@ -117,6 +117,7 @@ class SampleLine(msgspec.Struct):
     failures: tuple[SampleFailure, ...] = ()
     prompt_tokens: int = 0
     instructions: int = 0
+    model_turns: int = 1
     decoded: int = 0
     bytes: int = 0
     stopped_at: int | None = None
@@ -305,7 +306,17 @@ class TableBuilder:
             failure,
             zlib.crc32(line.text),
             _calls_digest(line.calls),
-            *map(_number, (line.decoded, line.prompt_tokens, line.bytes, line.instructions, line.saved)),
+            *map(
+                _number,
+                (
+                    line.decoded,
+                    line.prompt_tokens,
+                    line.bytes,
+                    line.instructions,
+                    line.model_turns,
+                    line.saved,
+                ),
+            ),
             line.first_token_ms,
             line.total_ms,
             *(-1 if (value := getattr(line, measure)) is None else value for measure in MEASURES),

@@ -55,6 +55,8 @@ def request_for(
     """
     texts = {name: value for name in LONG if (value := getattr(arm, name)) is not None}
     members = _merged(_merged(_of_arm(arm, suite), suite.request), scenario.request) | texts
+    if arm.tool_search is not None:
+        members = _merged(members, {"loop": {"tool_search": arm.tool_search}})
     if scenario.answers:
         members = _merged(members, {"router": {"answers": list(scenario.answers)}})
     members["answer"] = answer_of(suite, scenario, arm.answer)

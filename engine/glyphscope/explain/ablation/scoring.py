@@ -158,7 +158,9 @@ def _scorable(
             under_constraint(request, "mask"), registry=offered.to_document(), grammar=None, relaxed=()
         )
     prepared = settle(request, model).accepted
-    return first_turn(prepared) if request.strategy == "loop" else (prepared, None)
+    if request.strategy != "loop":
+        return prepared, None
+    return first_turn(prepared, None if tools is not None else state.stages[0].place.deferred)
 
 
 def _place(omission: Omission) -> tuple[float, int]:

@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from glyphscope.base.errors import PromptError
 from glyphscope.events import (
     BEGUN,
     DEFAULT_CHAT,
@@ -33,8 +32,6 @@ from glyphscope.prompting.messages import SYSTEM_PROMPT, RenderedMessages, rende
 from glyphscope.prompting.rendered import TOOLS, control_texts, encode, token_lengths, tool_parts
 from glyphscope.prompting.template import LINE, MessagePart
 from glyphscope.registry import ToolRegistry
-from glyphscope.runs.prepared import PreparedRequest, request_of
-from glyphscope.runs.settling import settle
 from glyphscope.runs.strategies.constraints import (
     BuiltGrammar,
     call_constraint,
@@ -188,21 +185,6 @@ _SAME = (
 def render_prompt(request: RunRequest, registry: ToolRegistry, model: Model) -> PromptRendered:
     """The text sent to the model, and the tokens of each of its parts. Raises PromptError and ModelError."""
     return priced_prompt(render_messages(request, registry), model, request)
-
-
-def first_prompt(request: RunRequest | PreparedRequest, model: Model) -> PromptRendered:
-    """The first prompt of a run of the request, with its costs, without running it. `cached` is not known yet, and 0.
-
-    Raises PromptError for a strategy whose prompts depend on the model's answers, RegistryError and ModelError.
-    """
-    asked = request_of(request)
-    if asked.strategy not in ("direct", "two-stage"):
-        raise PromptError(
-            f"The prompts of the strategy {asked.strategy} are made in a run.",
-            hint="Run it: each stage reports its prompt.",
-        )
-    prepared = settle(request, model).accepted
-    return render_prompt(prepared.request, prepared.offered, model)
 
 
 def priced_prompt(

@@ -7,24 +7,25 @@ from collections.abc import Generator, Iterable
 
 import msgspec
 
-from glyphscope.base.errors import GlyphscopeError, Stopped
-from glyphscope.events import AnyEvent, Notation, RunFinished, RunRequest
+from glyphscope.base.errors import GlyphscopeError, PromptError, Stopped
+from glyphscope.events import AnyEvent, Notation, PromptRendered, RunFinished, RunRequest
 from glyphscope.models.interface import Model
 from glyphscope.processes.stopping import stopped_by
 from glyphscope.prompting.messages import render_messages
 from glyphscope.prompting.strategies import render_executor
 from glyphscope.runs.context import Context, Ending, Spent, Strategy
+from glyphscope.runs.deferral import deferral, tools_note
 from glyphscope.runs.emitter import Clock, Emitter
 from glyphscope.runs.endings import failed
 from glyphscope.runs.interaction import Interaction, NonInteractive
-from glyphscope.runs.prepared import PreparedRequest
+from glyphscope.runs.prepared import PreparedRequest, request_of
 from glyphscope.runs.settling import settle
 from glyphscope.runs.strategies.decode import ending_of
 from glyphscope.runs.strategies.generate import call_task
 from glyphscope.runs.strategies.loop.history_policy import with_system
-from glyphscope.runs.strategies.loop.tool_loop import loop
+from glyphscope.runs.strategies.loop.tool_loop import first_turn, loop
 from glyphscope.runs.strategies.repair import generate_repaired
-from glyphscope.runs.strategies.request import special_tokens
+from glyphscope.runs.strategies.request import render_prompt, special_tokens
 from glyphscope.runs.strategies.routing.route import only, route_execute
 from glyphscope.runs.strategies.two_stage import two_stage
 from glyphscope.runs.tool_execution import execute
@@ -89,6 +90,30 @@ def cancellable(
             yield event
             if interaction.cancelled.is_set():
                 model.cancel()
+
+
+def first_prompt(request: RunRequest | PreparedRequest, model: Model) -> PromptRendered:
+    """The first prompt of a run of the request, with its costs, without running it. `cached` is not known yet, and 0.
+
+    That of a tool loop has no transformed messages; its note has the tokens of its tools with and without a search for
+    them. Raises PromptError for the strategy route-execute, whose prompts depend on the model's answers, RegistryError
+    and ModelError.
+    """
+    asked = request_of(request)
+    if asked.strategy == "route-execute":
+        raise PromptError(
+            f"The prompts of the strategy {asked.strategy} are made in a run.",
+            hint="Run it: each stage reports its prompt.",
+        )
+    prepared = settle(request, model).accepted
+    if asked.strategy != "loop":
+        return render_prompt(prepared.request, prepared.offered, model)
+    of_loop, tools = with_system(prepared.request), prepared.described
+    deferred = deferral(of_loop, tools, model)
+    turn, _ = first_turn(prepared, deferred)
+    prompt = render_prompt(turn.request, turn.offered, model)
+    note = tools_note(of_loop, tools, model, deferred)
+    return msgspec.structs.replace(prompt, note=" ".join(filter(None, (prompt.note, note))))
 
 
 def _executed(context: Context, ending: Ending) -> Generator[AnyEvent, None, Ending]:

@@ -13,9 +13,10 @@ from msgspec.structs import replace
 
 from glyphscope.base.errors import GrammarError
 from glyphscope.base.visible import escaped
-from glyphscope.events import ConstraintKind
+from glyphscope.events import ConstraintKind, ToolsDeferred
 from glyphscope.grammar.builder.json_schema import call_schema
 from glyphscope.registry import to_openai
+from glyphscope.runs.deferral import first_offered
 from glyphscope.runs.relaxation import enforced_answer
 from glyphscope.runs.strategies.constraints import call_constraint
 from glyphscope.runs.strategies.loop.guards import calls_per_turn
@@ -73,13 +74,14 @@ def _constraint(run: RecordedRun, kind: ConstraintKind) -> str:
             "The calls of this run were an endpoint's own, constrained by its tools' schemas: they have no grammar.",
             hint="Export them as openai-tools or json-schema.",
         )
-    request, expected = run.request, None
+    request, expected, tools = run.request, None, run.enforced
     if request.strategy == "loop" and request.grammar is None:  # the first turn
         words = request.loop.tool_use != "enforced"
-        plan = TurnPlan(run.enforced, calls_per_turn(request.loop), words=words, last=False)
+        tools = first_offered(tools, next((e for e in run.events if isinstance(e, ToolsDeferred)), None))
+        plan = TurnPlan(tools, calls_per_turn(request.loop), words=words, last=False)
         request = plan_request(request, plan)
         expected = plan_expects(request, plan)
-    return call_constraint(replace(request, constraint=kind), run.enforced, expected).text
+    return call_constraint(replace(request, constraint=kind), tools, expected).text
 
 
 def indented(value: Any) -> str:

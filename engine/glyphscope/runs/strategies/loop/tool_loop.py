@@ -26,11 +26,12 @@ from glyphscope.events import (
     RunRequest,
     StageKind,
     StopOn,
+    ToolsDeferred,
     Violation,
 )
 from glyphscope.registry import ToolRegistry
 from glyphscope.runs.context import Context, Ending
-from glyphscope.runs.deferral import DeferredTools, deferral
+from glyphscope.runs.deferral import DeferredTools, deferral, first_offered
 from glyphscope.runs.envelope import escaped
 from glyphscope.runs.prepared import PreparedRequest
 from glyphscope.runs.recorded import RecordedInteraction
@@ -122,7 +123,7 @@ class _Loop:
     def _plan(self) -> TurnPlan:
         """The plan of the next turn."""
         settings = self._settings
-        registry = self._tools.registry if self._deferred is None else self._deferred.offered
+        registry = self._tools.registry if self._deferred is None else self._deferred.next_turn()
         if self._asking_again and settings.fix_empty_final_disable_tools:
             return TurnPlan(without_tools(registry), 0, words=True, last=True)
         words = not self._enforced or bool(self._outcomes)
@@ -269,11 +270,16 @@ class _Loop:
 # one turn: its constraint, and the calls and text parsed from it
 
 
-def first_turn(prepared: PreparedRequest) -> tuple[PreparedRequest, Expected]:
+def first_turn(
+    prepared: PreparedRequest, deferred: ToolsDeferred | None = None
+) -> tuple[PreparedRequest, Expected]:
     """The first turn of a loop as one direct request, and its expected answer, for whoever scores it again. Its prompt
     is the loop's unless a transform changes messages. Raises PromptError and RegistryError.
     """
-    settings, registry = prepared.request.loop, prepared.described
+    settings, registry = (
+        prepared.request.loop,
+        first_offered(prepared.described, deferred, prepared.request.prompt),
+    )
     most = calls_per_turn(settings) if registry.allowed else 0
     plan = TurnPlan(registry, most, words=settings.tool_use != "enforced")
     request = plan_request(with_system(prepared.request), plan)
