@@ -24,8 +24,9 @@ from glyphscope.runs import NonInteractive, run_state
 from glyphscope.runs.event_rows import describe
 from glyphscope.runs.strategies import run
 from glyphscope.runs.strategies.running import first_prompt
-from glyphscope.store import encode_record, first_difference, parse_record
+from glyphscope.store import first_difference
 from glyphscope.store.exports import RecordedRun, export
+from glyphscope.store.records import encode_record, parse_record
 from talks import NONE, Clock, Talker, box, chosen, ended, limits, request_of, talk
 from toolbox import of
 
