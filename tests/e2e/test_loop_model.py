@@ -14,20 +14,25 @@ from glyphscope.events import (
     CallReady,
     LimitReached,
     LoopSettings,
+    PromptRendered,
     RunFinished,
     RunRequest,
+    Sampling,
     StageFinished,
     StageStarted,
     ToolResult,
+    ToolsDeferred,
+    ToolsSearched,
     decode_event,
     encode_event,
 )
 from glyphscope.models.interface import Model
-from glyphscope.registry import default_registry
+from glyphscope.registry import bundled_registry, default_registry
 from glyphscope.runs import NonInteractive
 from glyphscope.runs.strategies import run
 from glyphscope.store import first_difference
 from glyphscope.tools.demo import DemoTools
+from glyphscope.validation.tools import tools_of
 from toolbox import of
 
 pytestmark = [pytest.mark.model, pytest.mark.slow]
@@ -77,3 +82,27 @@ def test_text_is_allowed_under_the_mask(model, tools):
     (finished,) = of(RunFinished, events)
     assert finished.reason in ("answered", "limit")
     assert not [event for event in of(StageFinished, events) if not event.valid and event.reason == "aborted"]
+
+
+def test_400_tools_on_a_context_of_4096_tokens_run_to_a_valid_call(model, tools):
+    """The prompt with all tools would have six times as many tokens as the context."""
+    registry = bundled_registry("many")
+    request = RunRequest(
+        prompt="How many pieces of the article SKU-5520 are in the warehouse north?",
+        registry=registry.to_document(),
+        strategy="loop",
+        approvals=(ApprovalRule(action="allow"),),
+        loop=LoopSettings(tool_use="enforced", max_turns=3),
+        max_tokens=100,
+        alternatives=0,
+        sampling=Sampling(temperature=0),
+    )
+    events = list(run(request, model, NonInteractive({"demo": tools})))
+    (deferred,) = of(ToolsDeferred, events)
+    assert deferred.deferred == 400 and deferred.tokens > 5 * deferred.context and deferred.context == 4096
+    assert "inventory_get_stock" in of(ToolsSearched, events)[0].loaded
+    call = of(CallReady, events)[0]
+    assert tools_of(registry).allowed[call.tool].fault(call.arguments) is None
+    assert all(prompt.tokens < 1500 for prompt in of(PromptRendered, events))
+    record = [decode_event(encode_event(event)) for event in events]
+    assert first_difference(*repeated(record)) == ""

@@ -19,6 +19,7 @@ from glyphscope.events import (
     ToolsSearched,
     Violation,
 )
+from glyphscope.explain.masked import stage_constraint
 from glyphscope.registry import Tool, ToolRegistry, load_registry
 from glyphscope.runs import NonInteractive, run_state
 from glyphscope.runs.event_rows import describe
@@ -316,3 +317,14 @@ def test_the_prompt_command_shows_the_first_prompt_of_a_loop_with_its_costs():
     shown = command("prompt", "Hi", "--strategy", "loop", "--set", "defer_tools=0", "--model", "scripted:Hi")
     assert "search_tools(query" in shown.stdout
     assert "7 tools deferred to search_tools: all tools would take " in " ".join(shown.stdout.split())
+
+
+def test_a_masked_token_of_a_later_turn_is_explained_by_the_loaded_tools():
+    events = talk(model=small(FIND, SEARCH, "Done."), constraint="mask", max_found_tools=1, **ALWAYS)
+    state = run_state(events)
+    explained = []
+    for stage in [stage for stage in state.stages if stage.kind == "turn"][:2]:
+        made = stage_constraint(state.begun.request, state.registry, stage.place, {}).grammar()
+        texts = str(made.rules)
+        explained.append([name for name in ("search_tools", "max_results", "calculate") if name in texts])
+    assert explained == [["search_tools"], ["search_tools", "max_results"]]

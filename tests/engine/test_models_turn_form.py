@@ -13,6 +13,7 @@ import pytest
 from glyphscope.base.errors import ModelError, PromptError
 from glyphscope.events import (
     LoadOptions,
+    LoopSettings,
     Message,
     PromptRendered,
     RunFailed,
@@ -82,6 +83,27 @@ def test_a_run_reads_parameters_that_begin_with_their_key_or_have_no_closing(
     state = run_state(list(run(asked, ScriptedModel(f"{call}<|done|>", template=source))))
     assert state.outcome == "valid" and state.call is not None
     assert (state.call.tool, state.call.arguments) == ("search", {"query": "x"})
+
+
+@pytest.mark.parametrize("constraint", ["off", "mask"])
+def test_a_template_lists_the_tools_that_a_search_has_loaded(constraint) -> None:
+    calls = [
+        {"name": "search_tools", "arguments": {"query": "search"}},
+        {"name": "search", "arguments": {"query": "x"}},
+    ]
+    turns = [*(f"<call>{json.dumps(call)}</call>" for call in calls), "Done."]
+    loop = LoopSettings(defer_tools=0.0, max_found_tools=1)
+    asked = request(native="auto", strategy="loop", loop=loop, constraint=constraint)
+    events = list(run(asked, ScriptedModel(turns=turns, template=TAGS)))
+    state = run_state(events)
+    first, second, _ = (
+        json.loads(event.text.partition("[tools]")[2].partition("\n<|")[0].partition("<|")[0])
+        for event in events
+        if isinstance(event, PromptRendered)
+    )
+    assert [tool["function"]["name"] for tool in first] == ["search_tools"]
+    assert [tool["function"]["name"] for tool in second] == ["search_tools", "search"]
+    assert state.call.tool == "search" and state.answer.text == "Done."
 
 
 def test_an_answer_in_the_markers_of_another_notation_has_a_note() -> None:

@@ -35,6 +35,11 @@ def signature_pieces(tool: Tool) -> list[tuple[str | None, str]]:
     return [*pieces, (None, ")")]
 
 
+def signature(tool: Tool) -> str:
+    """All pieces of it."""
+    return "".join(text for _, text in signature_pieces(tool))
+
+
 def argument_types(tool: Tool) -> dict[str, str]:
     """The type of each argument, in the words of the signature."""
     properties = tool.parameters.get("properties", {})

@@ -21,7 +21,7 @@ from glyphscope.events import RunRequest, ToolsDeferred, ToolSearch, ToolsSearch
 from glyphscope.models.interface import Model
 from glyphscope.prompting.messages import render_messages
 from glyphscope.prompting.rendered import TOOLS
-from glyphscope.prompting.signature import signature_pieces
+from glyphscope.prompting.signature import signature
 from glyphscope.registry import Tool, ToolRegistry
 from glyphscope.registry.making import object_schema
 from glyphscope.runs.envelope import compact
@@ -229,7 +229,8 @@ def with_message(event: ToolsSearched, registry: ToolRegistry) -> ToolsSearched:
     if event.problem:
         return _sent(event, {"ok": False, "error": {"code": "TOOL_ERROR", "message": event.problem}})
     tools = (registry.get(name) for name in event.found if name in event.loaded)
-    signatures = ["".join(text for _, text in signature_pieces(tool)) for tool in tools if tool is not None]
+    # a JSON text escapes each double quote, which costs a token
+    signatures = [signature(tool).replace('"', "'") for tool in tools if tool is not None]
     notes = [] if event.found else ["No tool matches. Search with other words."]
     if rest := event.matches - len(signatures):
         notes.append(f"{pluralize(rest, 'more tool')} matched: to load others, search with more words.")

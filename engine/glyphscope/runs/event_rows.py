@@ -359,8 +359,9 @@ def deferred_words(event: ToolsDeferred, tr: Translate = english) -> str:
 
 
 def _deferred(event: ToolsDeferred, tr: Translate) -> EventRow:
-    loaded = Note("words", tr("In the prompt: {tools}.", tools=", ".join((event.search, *event.loaded))))
-    return EventRow(tr("Tools"), deferred_words(event, tr), notes=(loaded,))
+    words = deferred_words(event, tr)
+    loaded = tr("In the prompt: {tools}.", tools=", ".join((event.search, *event.loaded)))
+    return EventRow(tr("Tools"), words, notes=(Note("words", f"{words}."), Note("words", loaded)))
 
 
 def _searched(event: ToolsSearched, tr: Translate) -> EventRow:
