@@ -28,20 +28,11 @@ from glyphscope.cli.options import JsonOption, model_option, out_option
 from glyphscope.cli.output import TextTable, console, diagnostics, print_json, print_text
 from glyphscope.cli.signals import INTERRUPTED, closing_when_ended
 from glyphscope.cli.streaming import on_first_interrupt
+from glyphscope.explain.ablation import words
 from glyphscope.explain.ablation.choice import written_choice
 from glyphscope.explain.ablation.pairs import ToolPair, tool_pairs
 from glyphscope.explain.ablation.scoring import AblationProgress, Report, ablate_prompt
 from glyphscope.explain.ablation.types import OMISSION_KINDS, ChoiceKind, OmissionEffect, PromptAblation
-from glyphscope.explain.ablation.words import (
-    cost_words,
-    effect_words,
-    head_words,
-    is_changed,
-    omission_name,
-    other_words,
-    pair_words,
-    shown_probability,
-)
 from glyphscope.models.interface import Model
 from glyphscope.models.remote import is_address
 from glyphscope.runs import RunState, run_state
@@ -230,9 +221,9 @@ def _bar(*, quiet: bool) -> Progress:
 
 
 def _print(found: PromptAblation) -> None:
-    for line in head_words(found):
+    for line in words.head_words(found):
         print_text(line, "bold")
-    changed = [effect for effect in found.ranked if is_changed(found, effect)]
+    changed = [effect for effect in found.ranked if words.is_changed(found, effect)]
     figures = ("probability", "log-probability")
     table = TextTable("left out", *figures, "best other token", "tokens", right=(*figures, "tokens"))
     for effect in changed:
@@ -240,16 +231,18 @@ def _print(found: PromptAblation) -> None:
     if changed:
         console().print(table)
     for effect in sorted(changed, key=lambda each: -abs(found.change(each) or 0.0))[:_MOST]:
-        print_text(effect_words(found, effect))
-    same = [omission_name(effect.omission) for effect in found.ranked if not is_changed(found, effect)]
+        print_text(words.effect_words(found, effect))
+    same = [
+        words.omission_name(effect.omission) for effect in found.ranked if not words.is_changed(found, effect)
+    ]
     if same:
         print_text(f"Without each of these, nothing changes: {', '.join(same)}.")
     for effect in found.effects:
         if effect.problem:
-            print_text(effect_words(found, effect))
+            print_text(words.effect_words(found, effect))
     if not found.effects:
         print_text("The prompt has no parts of these kinds.")
-    print_text(cost_words(found))
+    print_text(words.cost_words(found))
     if found.note:
         print_text(found.note)
 
@@ -258,10 +251,10 @@ def _row(found: PromptAblation, effect: OmissionEffect) -> tuple[str, ...]:
     assert effect.known is not None, "it has a change"
     about = "" if effect.score is not None else "≈ "
     return (
-        omission_name(effect.omission),
-        about + percent(shown_probability(found, effect.known)),
+        words.omission_name(effect.omission),
+        about + percent(words.shown_probability(found, effect.known)),
         f"{about}{found.change(effect):+.2f}",
-        other_words(found, effect.known.decision(found.base)),
+        words.other_words(found, effect.known.decision(found.base)),
         f"{effect.tokens:,}",
     )
 
@@ -275,7 +268,7 @@ def _print_pairs(pairs: Sequence[ToolPair]) -> None:
     if not confused:
         print_text("No pair is confused.")
     for pair in confused:
-        print_text(pair_words(pair))
+        print_text(words.pair_words(pair))
 
 
 def _pair_as_json(pair: ToolPair) -> dict[str, Any]:
@@ -296,7 +289,7 @@ def _as_json(found: PromptAblation) -> dict[str, Any]:
         "parts": [
             {
                 **asdict(effect.omission),
-                "name": omission_name(effect.omission),
+                "name": words.omission_name(effect.omission),
                 "tokens": effect.tokens,
                 "change": found.change(effect),
                 "problem": effect.problem,

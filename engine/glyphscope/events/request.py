@@ -6,41 +6,8 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
+from glyphscope.events import choices
 from glyphscope.events.answer import CALL, Answer
-from glyphscope.events.choices import (
-    AUTO,
-    CONSTRAINT_CHOICES,
-    CONTROL_TEXT_CHOICES,
-    EFFORT_CHOICES,
-    EVIDENCE_CHOICES,
-    FAILURE_CHOICES,
-    NOTATION_CHOICES,
-    ORDER_CHOICES,
-    SHAPE_CHOICES,
-    START_CHOICES,
-    STOP_CHOICES,
-    STRATEGY_CHOICES,
-    THINKING_CHOICES,
-    TOOL_CHOICE_CHOICES,
-    TOOL_SEARCH_CHOICES,
-    TOOL_USE_CHOICES,
-    Approval,
-    ArgumentOrder,
-    ConstrainFrom,
-    ConstraintKind,
-    ControlTexts,
-    EvidenceKind,
-    FailurePolicy,
-    NativeForm,
-    Notation,
-    Shape,
-    StopOn,
-    Strategy,
-    Thinking,
-    ToolSearch,
-    ToolUse,
-    default_order,
-)
 from glyphscope.events.expected import ExpectedAnswer
 from glyphscope.events.sampling import Sampling, stop_problem
 from glyphscope.events.setting import Setting
@@ -129,11 +96,11 @@ class LoopSettings(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     presets: tuple[str, ...] = ()
-    tool_use: Annotated[ToolUse, Setting(
-        "Tool choice", "Whether a run may, must or must not call tools", choices=TOOL_USE_CHOICES,
+    tool_use: Annotated[choices.ToolUse, Setting(
+        "Tool choice", "Whether a run may, must or must not call tools", choices=choices.TOOL_USE_CHOICES,
     )] = "relaxed"  # fmt: skip
-    failure_policy: Annotated[FailurePolicy, Setting(
-        "Failed calls", "Effect of a failed call on the run", choices=FAILURE_CHOICES,
+    failure_policy: Annotated[choices.FailurePolicy, Setting(
+        "Failed calls", "Effect of a failed call on the run", choices=choices.FAILURE_CHOICES,
     )] = "fatal"  # fmt: skip
     max_tool_args_bytes: Annotated[int, Setting(
         "Arguments", "Calls with larger arguments are not executed; the model is informed",
@@ -174,9 +141,9 @@ class LoopSettings(msgspec.Struct, frozen=True, kw_only=True):
     fix_empty_final_disable_tools: Annotated[bool, Setting(
         "Retry without tools", "Offer no tools when an empty answer is retried",
     )] = True  # fmt: skip
-    tool_search: Annotated[ToolSearch, Setting(
+    tool_search: Annotated[choices.ToolSearch, Setting(
         "Tool search", "How the model finds tools that are not in the prompt",
-        choices=TOOL_SEARCH_CHOICES, special="off",
+        choices=choices.TOOL_SEARCH_CHOICES, special="off",
     )] = "bm25"  # fmt: skip
     defer_tools: Annotated[float, Setting(
         "Tools in the prompt",
@@ -203,7 +170,7 @@ class ApprovalRule(msgspec.Struct, frozen=True, kw_only=True):
     tool: str = "*"
     source: str = "*"
     identity: str = ""
-    action: Approval = "ask"
+    action: choices.Approval = "ask"
 
 
 class PrefixPart(msgspec.Struct, frozen=True):
@@ -240,8 +207,8 @@ class ChatOptions(msgspec.Struct, frozen=True, kw_only=True):
     `chat_template` is Jinja, or the name of one of the model's own templates; empty: the one that the model chooses.
     """
 
-    thinking: Thinking = "auto"
-    reasoning_effort: str = AUTO
+    thinking: choices.Thinking = "auto"
+    reasoning_effort: str = choices.AUTO
     template_vars: dict[str, Any] = {}
     chat_template: str = ""
 
@@ -286,8 +253,9 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     preset: str = "default"
     system: str | None = None
     system_prompt: str = ""
-    notation: Annotated[Notation, Setting(
-        "Notation", "Notation of the call; native is that of the model’s chat template", choices=NOTATION_CHOICES,
+    notation: Annotated[choices.Notation, Setting(
+        "Notation", "Notation of the call; native is that of the model’s chat template",
+        choices=choices.NOTATION_CHOICES,
     )] = "glyph"  # fmt: skip
     answer: Annotated[Answer, Setting(
         "Answer",
@@ -295,26 +263,27 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
         "several texts, or a text of a grammar; strategy direct only",
         words="{value}", usual="call",
     )] = CALL  # fmt: skip
-    shape: Annotated[Shape, Setting(
-        "Shape of a call", "Arrangement of the tool’s name and its arguments", choices=SHAPE_CHOICES,
+    shape: Annotated[choices.Shape, Setting(
+        "Shape of a call", "Arrangement of the tool’s name and its arguments", choices=choices.SHAPE_CHOICES,
     )] = "flat"  # fmt: skip
-    native: NativeForm | Literal["", "auto"] = ""
-    thinking: Annotated[Thinking, Setting(
+    native: choices.NativeForm | Literal["", "auto"] = ""
+    thinking: Annotated[choices.Thinking, Setting(
         "Thinking", "Whether the model reasons first, for chat templates with such a switch; auto is their default",
-        choices=THINKING_CHOICES,
+        choices=choices.THINKING_CHOICES,
     )] = "auto"  # fmt: skip
     reasoning_effort: Annotated[str, Setting(
         "Reasoning effort", "How much the model reasons, for chat templates and servers with such a setting",
-        choices=EFFORT_CHOICES,
-    )] = AUTO  # fmt: skip
+        choices=choices.EFFORT_CHOICES,
+    )] = choices.AUTO  # fmt: skip
     template_vars: Annotated[dict[str, Any], Setting(
         "Template variables", "Variables of the chat template, each as NAME=VALUE with JSON or text as value",
         key="template_var",
     )] = {}  # fmt: skip
     chat_template: str = ""
-    control_texts: Annotated[ControlTexts, Setting(
+    control_texts: Annotated[choices.ControlTexts, Setting(
         "Control tokens in texts",
-        "How texts of users, tools and results that read like control tokens are encoded", choices=CONTROL_TEXT_CHOICES,
+        "How texts of users, tools and results that read like control tokens are encoded",
+        choices=choices.CONTROL_TEXT_CHOICES,
     )] = "tokens"  # fmt: skip
     form: dict[str, Any] = {}
     examples: Annotated[bool, Setting(
@@ -323,39 +292,39 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     tool_choice: Annotated[str, Setting(
         "Tool choice",
         "Whether the answer must, may or must not call a tool, or calls one by name; strategy direct only",
-        choices=TOOL_CHOICE_CHOICES,
+        choices=choices.TOOL_CHOICE_CHOICES,
     )] = "required"  # fmt: skip
     most_calls: Annotated[int | None, Setting(
         "Calls per answer", "Maximum number of calls in one answer; strategy direct only",
         least=1, most=1000, special=None, special_words="no limit", key="calls",
     )] = 1  # fmt: skip
-    constrain_from: Annotated[ConstrainFrom, Setting(
+    constrain_from: Annotated[choices.ConstrainFrom, Setting(
         "Constrain from",
         "Where the constraint begins: at the first token, after the reasoning, or where a call begins",
-        choices=START_CHOICES,
+        choices=choices.START_CHOICES,
     )] = "reasoning"  # fmt: skip
     reasoning_budget: Annotated[int | None, Setting(
         "Reasoning budget", "Maximum number of reasoning tokens under a mask, which then ends the reasoning",
         least=0, most=100_000, special=None, special_words="no limit", unit="tokens",
     )] = None  # fmt: skip
-    constraint: Annotated[ConstraintKind, Setting(
-        "Constraint", "Method that constrains the model to the registry", choices=CONSTRAINT_CHOICES,
+    constraint: Annotated[choices.ConstraintKind, Setting(
+        "Constraint", "Method that constrains the model to the registry", choices=choices.CONSTRAINT_CHOICES,
     )] = "mask"  # fmt: skip
     grammar: str | None = None
     free_text: Annotated[bool, Setting(
         "Free text", "Allow free text before the call",
     )] = False  # fmt: skip
-    order: Annotated[ArgumentOrder, Setting(
+    order: Annotated[choices.ArgumentOrder, Setting(
         "Order of arguments",
         "The order of arguments that the constraint allows; GBNF has to list every order, so with more than "
         "four properties it uses the schema’s",
-        usual="any under a mask, otherwise the schema’s", choices=ORDER_CHOICES,
+        usual="any under a mask, otherwise the schema’s", choices=choices.ORDER_CHOICES,
     )] = "schema"  # fmt: skip
-    strategy: Annotated[Strategy, Setting(
-        "Strategy", "How the prompt becomes a call", choices=STRATEGY_CHOICES,
+    strategy: Annotated[choices.Strategy, Setting(
+        "Strategy", "How the prompt becomes a call", choices=choices.STRATEGY_CHOICES,
     )] = "direct"  # fmt: skip
-    stop_on: Annotated[StopOn, Setting(
-        "Early stop", "When a run stops before the model ends its answer", choices=STOP_CHOICES,
+    stop_on: Annotated[choices.StopOn, Setting(
+        "Early stop", "When a run stops before the model ends its answer", choices=choices.STOP_CHOICES,
     )] = "error"  # fmt: skip
     sampling: Sampling = Sampling()
     max_tokens: Annotated[int, Setting(
@@ -370,9 +339,9 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
         "Alternatives per token",
         "Most likely other tokens that are reported for each token; more make records larger", least=0, most=100,
     )] = 10  # fmt: skip
-    evidence: Annotated[EvidenceKind, Setting(
+    evidence: Annotated[choices.EvidenceKind, Setting(
         "Evidence", "Tokens for which the model’s own figures are recorded; fewer tokens decode faster",
-        choices=EVIDENCE_CHOICES,
+        choices=choices.EVIDENCE_CHOICES,
     )] = "all"  # fmt: skip
     repeatable: bool = False
     router: RouterSettings = RouterSettings()
@@ -394,9 +363,9 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
         return ChatOptions(**{name: getattr(self, name) for name in ChatOptions.__struct_fields__})
 
 
-def under_constraint(request: RunRequest, constraint: ConstraintKind) -> RunRequest:
+def under_constraint(request: RunRequest, constraint: choices.ConstraintKind) -> RunRequest:
     """The request under another constraint; the order of arguments becomes the default there if it was the default."""
     order = request.order
-    if order == default_order(request.constraint):
-        order = default_order(constraint)
+    if order == choices.default_order(request.constraint):
+        order = choices.default_order(constraint)
     return msgspec.structs.replace(request, constraint=constraint, order=order)

@@ -11,18 +11,10 @@ from importlib.metadata import version
 from typing import Any
 
 import anyio
+import mcp_types as types
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
-from mcp_types import (
-    INVALID_PARAMS,
-    CallToolRequestParams,
-    CallToolResult,
-    ListToolsResult,
-    TextContent,
-    Tool,
-    ToolAnnotations,
-)
 
 from glyphscope.base.errors import ToolError
 from glyphscope.tools.arguments import argument_problems
@@ -89,11 +81,11 @@ def _first(error: BaseException) -> BaseException:
     return _first(error.exceptions[0]) if isinstance(error, BaseExceptionGroup) else error
 
 
-async def _list_tools(context: Any, params: Any) -> ListToolsResult:
-    claims = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
-    return ListToolsResult(
+async def _list_tools(context: Any, params: Any) -> types.ListToolsResult:
+    claims = types.ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
+    return types.ListToolsResult(
         tools=[
-            Tool(
+            types.Tool(
                 name=tool.name,
                 description=tool.description,
                 input_schema=tool.parameters,
@@ -109,10 +101,10 @@ async def _list_tools(context: Any, params: Any) -> ListToolsResult:
     )
 
 
-async def _call_tool(context: Any, params: CallToolRequestParams) -> CallToolResult:
+async def _call_tool(context: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
     tool = next((tool for tool in verb_tools() if tool.name == params.name), None)
     if tool is None:
-        raise MCPError(INVALID_PARAMS, f"There is no tool {params.name[:60]}.")
+        raise MCPError(types.INVALID_PARAMS, f"There is no tool {params.name[:60]}.")
     arguments = params.arguments or {}
     if wrong := argument_problems(tool, arguments):
         return _error(wrong)
@@ -120,8 +112,8 @@ async def _call_tool(context: Any, params: CallToolRequestParams) -> CallToolRes
         text, structured = VERB_TOOLS[tool.name](**arguments)
     except ToolError as error:
         return _error(str(error))
-    return CallToolResult(content=[TextContent(text=text)], structured_content=structured)
+    return types.CallToolResult(content=[types.TextContent(text=text)], structured_content=structured)
 
 
-def _error(text: str) -> CallToolResult:
-    return CallToolResult(content=[TextContent(text=text)], is_error=True)
+def _error(text: str) -> types.CallToolResult:
+    return types.CallToolResult(content=[types.TextContent(text=text)], is_error=True)

@@ -14,24 +14,7 @@ import railroad
 from glyphscope.base.shorten import shorten
 from glyphscope.base.visible import visible
 from glyphscope.grammar.chars import ALL, Ranges, complement, subtract, union
-from glyphscope.grammar.gbnf.parse.syntax import (
-    Alternatives,
-    AnyCharacter,
-    Class,
-    Conjunction,
-    Embedded,
-    GroupItem,
-    Item,
-    Negation,
-    Pattern,
-    Quoted,
-    Reference,
-    Repetition,
-    RuleSyntax,
-    Sequence,
-    Syntax,
-    TokenItem,
-)
+from glyphscope.grammar.gbnf.parse import syntax
 from glyphscope.grammar.match.words import class_words
 from glyphscope_gui.shared.language import tr
 
@@ -80,7 +63,7 @@ class _End(railroad.End):  # type: ignore[misc]
         return self
 
 
-def draw_rule(rule: RuleSyntax, colors: Mapping[str, str], family: str) -> RailroadDrawing:
+def draw_rule(rule: syntax.RuleSyntax, colors: Mapping[str, str], family: str) -> RailroadDrawing:
     """Draw a rule. `colors` are the theme's by role, `family` the fixed-pitch font's name."""
     items = RailroadItems()
     diagram = railroad.Diagram(_Start(), items.make(rule.body), _End())
@@ -197,31 +180,33 @@ class RailroadItems:
         self._room = MAX_ITEMS
         self.left_out = 0
 
-    def make(self, node: Item | Sequence | Alternatives, depth: int = 0) -> railroad.DiagramItem:
+    def make(
+        self, node: syntax.Item | syntax.Sequence | syntax.Alternatives, depth: int = 0
+    ) -> railroad.DiagramItem:
         """The drawing of a node, as deep and as wide as the bounds allow."""
         if self._room <= 0 or depth > MAX_DEPTH:
             return self._more(node)
-        if isinstance(node, GroupItem):
+        if isinstance(node, syntax.GroupItem):
             return self.make(node.body, depth + 1)
-        if isinstance(node, Alternatives):
+        if isinstance(node, syntax.Alternatives):
             return self._choice(node, depth)
-        if isinstance(node, Sequence):
+        if isinstance(node, syntax.Sequence):
             return self._sequence(node, depth)
         self._room -= 1
-        if isinstance(node, Quoted):
+        if isinstance(node, syntax.Quoted):
             return (
                 RailroadPiece(text_words(node.text), tr("The text {text!r}", text=node.text))
                 if node.text
                 else railroad.Skip()
             )
-        if isinstance(node, Class):
+        if isinstance(node, syntax.Class):
             words = class_words(_ranges(node), tr)
             return RailroadPiece(words, tr("One character: {characters}", characters=words), "class")
-        if isinstance(node, AnyCharacter):
+        if isinstance(node, syntax.AnyCharacter):
             return RailroadPiece(tr("any character"), tr("Any one character"), "class")
-        if isinstance(node, Reference):
+        if isinstance(node, syntax.Reference):
             return Link(node.name)
-        if isinstance(node, TokenItem):
+        if isinstance(node, syntax.TokenItem):
             shown = f"<{node.token}>" if isinstance(node.token, str) else f"<[{node.token}]>"
             if node.negated:
                 tip = tr("Any token of the model’s vocabulary except this one")
@@ -229,19 +214,19 @@ class RailroadItems:
             return RailroadPiece(
                 tr("token {token}", token=shown), tr("One token of the model's vocabulary"), "class"
             )
-        if isinstance(node, Pattern):
+        if isinstance(node, syntax.Pattern):
             return RailroadPiece(node.words, tr("One lexeme: {expression}", expression=node.words), "class")
-        if isinstance(node, Embedded):
+        if isinstance(node, syntax.Embedded):
             tip = tr("A grammar or a JSON Schema inside of this one; see the grammar text")
             return RailroadPiece(f"%{node.kind}", tip, "class")
-        if isinstance(node, Negation):
+        if isinstance(node, syntax.Negation):
             return railroad.Group(self.make(node.item, depth + 1), tr("any text but"))
-        if isinstance(node, Conjunction):
+        if isinstance(node, syntax.Conjunction):
             parts = [self.make(part, depth + 1) for part in node.parts]
             return railroad.Group(railroad.Stack(*parts), tr("all of these"))
         return self._repeat(node, depth)
 
-    def _sequence(self, node: Sequence, depth: int) -> railroad.DiagramItem:
+    def _sequence(self, node: syntax.Sequence, depth: int) -> railroad.DiagramItem:
         if not node.items:
             return railroad.Skip()
         rows: list[list[railroad.DiagramItem]] = [[]]
@@ -259,7 +244,7 @@ class RailroadItems:
         lines = [railroad.Sequence(*row) if len(row) > 1 else row[0] for row in rows]
         return lines[0] if len(lines) == 1 else railroad.Stack(*lines)
 
-    def _choice(self, node: Alternatives, depth: int) -> railroad.DiagramItem:
+    def _choice(self, node: syntax.Alternatives, depth: int) -> railroad.DiagramItem:
         shown = []
         for index, option in enumerate(node.options):
             if index >= MAX_OPTIONS or self._room <= 0:
@@ -268,7 +253,7 @@ class RailroadItems:
             shown.append(self.make(option, depth + 1))
         return railroad.Choice(0, *shown) if len(shown) > 1 else shown[0]
 
-    def _repeat(self, node: Repetition, depth: int) -> railroad.DiagramItem:
+    def _repeat(self, node: syntax.Repetition, depth: int) -> railroad.DiagramItem:
         body = self.make(node.item, depth + 1)
         least, most = node.minimum, node.maximum
         if most == 0:
@@ -281,7 +266,7 @@ class RailroadItems:
         loop = railroad.OneOrMore(body, railroad.Comment(words)) if words else railroad.OneOrMore(body)
         return loop if least else railroad.Optional(loop)
 
-    def _more(self, *nodes: Syntax) -> RailroadPiece:
+    def _more(self, *nodes: syntax.Syntax) -> RailroadPiece:
         count = _size(nodes)
         self.left_out += count
         return RailroadPiece(
@@ -307,7 +292,7 @@ def repeat_words(least: int, most: int | None) -> str:
     )
 
 
-def _ranges(node: Class) -> Ranges:
+def _ranges(node: syntax.Class) -> Ranges:
     """A class's characters in order; a reversed range is empty, which a diagnostic reports."""
     ordered = [(low, min(high, ALL[-1][1])) for low, high in node.ranges if low <= high and low <= ALL[-1][1]]
     surrogates: Ranges = ((0xD800, 0xDFFF),)
@@ -315,21 +300,21 @@ def _ranges(node: Class) -> Ranges:
     return complement(chosen) if node.negated else chosen
 
 
-def _size(nodes: tuple[Syntax, ...]) -> int:
+def _size(nodes: tuple[syntax.Syntax, ...]) -> int:
     """The number of pieces, counted up to a bound."""
-    waiting: list[Syntax] = list(nodes)
+    waiting: list[syntax.Syntax] = list(nodes)
     count = 0
     while waiting and count < ENOUGH:
         inner = waiting.pop()
-        if isinstance(inner, Sequence):
+        if isinstance(inner, syntax.Sequence):
             waiting += inner.items
-        elif isinstance(inner, Alternatives):
+        elif isinstance(inner, syntax.Alternatives):
             waiting += inner.options
-        elif isinstance(inner, GroupItem):
+        elif isinstance(inner, syntax.GroupItem):
             waiting.append(inner.body)
-        elif isinstance(inner, Repetition | Negation):
+        elif isinstance(inner, syntax.Repetition | syntax.Negation):
             waiting.append(inner.item)
-        elif isinstance(inner, Conjunction):
+        elif isinstance(inner, syntax.Conjunction):
             waiting += inner.parts
         else:
             count += 1

@@ -20,37 +20,11 @@ from markupsafe import Markup
 
 from glyphscope.base.figures import byte_size, percent, plain_number
 from glyphscope.base.pointer import readable
+from glyphscope.evals.results import report_parts, report_runs
 from glyphscope.evals.results.figures import MEASURES, ArmFigures, Summary
 from glyphscope.evals.results.folder import ResultFolder
 from glyphscope.evals.results.manifest import Manifest
 from glyphscope.evals.results.measuring import CellPart
-from glyphscope.evals.results.report_parts import (
-    SHADES,
-    axis,
-    compared,
-    failures_of,
-    heat_bar,
-    interval_row,
-    judged_of,
-    link_of,
-    matrix,
-    saved_row,
-    scale_of,
-    scenario_lines,
-    shown,
-    spread_row,
-)
-from glyphscope.evals.results.report_runs import (
-    MAX_BYTES,
-    MAX_EMBEDDED,
-    MAX_LISTED,
-    MAX_PER_CELL,
-    PORTION,
-    ListedRuns,
-    ReportRuns,
-    files_beside,
-    runs_of,
-)
 from glyphscope.evals.results.sample import Sample
 from glyphscope.evals.results.summary import by_scenario, by_scenario_and_strategy, csv_text, summarise
 from glyphscope.evals.results.table import Samples
@@ -92,7 +66,7 @@ def report_html(
     samples: Samples | Iterable[Sample],
     suites: Sequence[Suite] = (),
     tables: Sequence[SuiteTables] = (),
-    runs: ReportRuns | None = None,
+    runs: report_runs.ReportRuns | None = None,
 ) -> str:
     """The page. Links to run records are relative to the result's folder, in which it is saved; without `runs`, it has
     no run inside.
@@ -100,18 +74,18 @@ def report_html(
     if not isinstance(samples, Samples):
         samples = Samples.of(samples)
     whole = CellPart.whole(samples.table, manifest)
-    runs = runs or runs_of(whole, samples)
+    runs = runs or report_runs.runs_of(whole, samples)
     names = [arm.arm for arm in summary.arms]
     labels = {**{name: name for name in names}, **arm_labels(manifest.arms)}
-    columns, cells = matrix(manifest, names, whole)
-    judged, judged_more = judged_of(whole, samples)
-    lines, lines_more = scenario_lines(names, whole)
+    columns, cells = report_parts.matrix(manifest, names, whole)
+    judged, judged_more = report_parts.judged_of(whole, samples)
+    lines, lines_more = report_parts.scenario_lines(names, whole)
     suite_names = ", ".join(suite.name for suite in manifest.suites) or "no suite"
     return filled_page(
         "report.jinja",
         templates=_templates(),
         title=f"Evaluation: {suite_names}",
-        data={"report": {"shared": runs.shared, "beside": BESIDE, "portion": PORTION}},
+        data={"report": {"shared": runs.shared, "beside": BESIDE, "portion": report_runs.PORTION}},
         manifest=manifest,
         summary=summary,
         labels=labels,
@@ -121,15 +95,20 @@ def report_html(
         by_suite=[(suite, list(of)) for suite, of in groupby(columns, key=lambda column: column.suite)],
         cells=cells,
         runs=runs,
-        limits={"cell": MAX_PER_CELL, "listed": MAX_LISTED, "runs": MAX_EMBEDDED, "bytes": MAX_BYTES},
+        limits={
+            "cell": report_runs.MAX_PER_CELL,
+            "listed": report_runs.MAX_LISTED,
+            "runs": report_runs.MAX_EMBEDDED,
+            "bytes": report_runs.MAX_BYTES,
+        },
         failed=_by_reason(runs.listed),
         lines=lines,
         lines_more=lines_more,
-        shades=SHADES,
-        failures=failures_of(names, whole),
+        shades=report_parts.SHADES,
+        failures=report_parts.failures_of(names, whole),
         judged=judged,
         judged_more=judged_more,
-        comparisons=compared(manifest, summary, labels),
+        comparisons=report_parts.compared(manifest, summary, labels),
         sensitivity=[sensitivity_words(each, labels) for each in summary.sensitivity],
         drawn=_charts(summary, labels),
         suite_notes=[(suite.name, note) for suite in suites for note in suite.notes],
@@ -140,9 +119,9 @@ def report_html(
     )
 
 
-def _by_reason(listed: Iterable[ListedRuns]) -> dict[str, list[ListedRuns]]:
+def _by_reason(listed: Iterable[report_runs.ListedRuns]) -> dict[str, list[report_runs.ListedRuns]]:
     """The first listed samples of each reason of failure."""
-    found: dict[str, list[ListedRuns]] = {}
+    found: dict[str, list[report_runs.ListedRuns]] = {}
     for each in listed:
         if each.sample.failures:
             found.setdefault(each.sample.failures[0].reason, []).append(each)
@@ -168,10 +147,12 @@ def _charts(summary: Summary, labels: dict[str, str]) -> dict[str, Any]:
     """The charts, each as an axis and rows of (name, drawing, words)."""
     arms = [arm for arm in summary.arms if arm.tools.n]
     saved = [(arm, arm.tools.saving) for arm in arms if arm.tools.saving.measured]
-    most = scale_of([float(saving.would_have) for _, saving in saved])
-    success = [(arm, interval_row(labels[arm.arm], arm.tools.ok), _success_words(arm)) for arm in arms]
+    most = report_parts.scale_of([float(saving.would_have) for _, saving in saved])
+    success = [
+        (arm, report_parts.interval_row(labels[arm.arm], arm.tools.ok), _success_words(arm)) for arm in arms
+    ]
     return {
-        "success": {"axis": axis(["0", "25", "50", "75", "100%"]), "rows": success},
+        "success": {"axis": report_parts.axis(["0", "25", "50", "75", "100%"]), "rows": success},
         "tokens": _spreads([(arm, arm.tools.decoded) for arm in arms], labels, "tokens"),
         "times": _spreads([(arm, arm.tools.total_ms) for arm in arms], labels, "ms", " ms"),
         "savings": {
@@ -179,7 +160,7 @@ def _charts(summary: Summary, labels: dict[str, str]) -> dict[str, Any]:
             "rows": [
                 (
                     arm,
-                    saved_row(labels[arm.arm], saving.decoded, saving.would_have, int(most)),
+                    report_parts.saved_row(labels[arm.arm], saving.decoded, saving.would_have, int(most)),
                     f"{saving.would_have - saving.decoded:,} of {saving.would_have:,} tokens, "
                     f"{percent(1 - saving.decoded / saving.would_have if saving.would_have else 0, 0)}; "
                     f"{saving.measured:,} of {saving.aborted:,} aborts measured",
@@ -199,11 +180,11 @@ def _spreads(
     rows: Sequence[tuple[ArmFigures, Spread | None]], labels: dict[str, str], unit: str, on_axis: str = ""
 ) -> dict[str, Any]:
     """One chart of spreads; its axis shows the unit `on_axis`, if given."""
-    most = scale_of([spread.p95 for _, spread in rows if spread])
+    most = report_parts.scale_of([spread.p95 for _, spread in rows if spread])
     return {
         "axis": _axis(most, on_axis),
         "rows": [
-            (arm, spread_row(labels[arm.arm], spread, most, unit), _spread_words(spread))
+            (arm, report_parts.spread_row(labels[arm.arm], spread, most, unit), _spread_words(spread))
             for arm, spread in rows
         ],
     }
@@ -217,7 +198,9 @@ def _spread_words(spread: Spread | None) -> str:
 
 
 def _axis(most: float, unit: str) -> Markup:
-    return axis([plain_number(most * step / 4) + (unit if step == 4 else "") for step in range(5)])
+    return report_parts.axis(
+        [plain_number(most * step / 4) + (unit if step == 4 else "") for step in range(5)]
+    )
 
 
 @cache
@@ -228,12 +211,12 @@ def _templates() -> jinja2.Environment:
         "size": byte_size,
         "percent": partial(percent, decimals=0),
         "interval": interval_words,
-        "link": link_of,
+        "link": report_parts.link_of,
         "readable": readable,
         "time": _time,
-        "brief": partial(shown, most=300),
+        "brief": partial(report_parts.shown, most=300),
     }
-    environment.globals["heat_bar"] = heat_bar
+    environment.globals["heat_bar"] = report_parts.heat_bar
     return environment
 
 
@@ -244,7 +227,9 @@ def _time(text: str) -> str:
 
 def _visible_text(value: Any) -> Any:
     """Every text that is put into the page, except markup."""
-    return value if isinstance(value, Markup) or not isinstance(value, str) else shown(value, 2000)
+    return (
+        value if isinstance(value, Markup) or not isinstance(value, str) else report_parts.shown(value, 2000)
+    )
 
 
 def write_summaries(
@@ -265,9 +250,9 @@ def write_summaries(
     atomic_write(own_file(path, BY_STRATEGY), _json(by_scenario_and_strategy(manifest, table)))
     atomic_write(own_file(path, TABLE), csv_text(manifest, scenarios))
     whole = CellPart.whole(table, manifest)
-    runs = runs_of(whole, samples, partial(folder.record_bytes, most=MAX_RECORD))
+    runs = report_runs.runs_of(whole, samples, partial(folder.record_bytes, most=MAX_RECORD))
     page = report_html(manifest, summary, samples, suites, tables, runs)
-    replace_folder(path / BESIDE, files_beside(runs, samples))
+    replace_folder(path / BESIDE, report_runs.files_beside(runs, samples))
     atomic_write(own_file(path, REPORT), page.encode("utf-8", "replace"))
     return summary
 

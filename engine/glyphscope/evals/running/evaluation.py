@@ -27,18 +27,8 @@ from glyphscope.evals.matrix.profiles import profile
 from glyphscope.evals.results.folder import ResultFolder, SampleWriter, list_results, newest_of
 from glyphscope.evals.results.manifest import IN_SEGMENTS, MAX_FILES, Manifest, WorkerFacts, this_machine
 from glyphscope.evals.results.sample import SampleFailure, has_answer, was_ended
+from glyphscope.evals.running import progress
 from glyphscope.evals.running.local_workers import LocalWorkers, Opener
-from glyphscope.evals.running.progress import (
-    Begun,
-    Control,
-    EvaluationEnded,
-    ModelMissing,
-    ModelOpened,
-    Progress,
-    SampleDone,
-    WorkerJoined,
-    WorkerLeft,
-)
 from glyphscope.evals.running.worker_pool import (
     FinishedSample,
     OpenedModel,
@@ -64,9 +54,9 @@ def evaluate(
     again: bool = False,
     opener: Opener = open_model,
     workers: Workers | None = None,
-    control: Control | None = None,
+    control: progress.Control | None = None,
     allow_python: bool = False,
-) -> Generator[Progress, None, None]:
+) -> Generator[progress.Progress, None, None]:
     """Make the samples and save each in the folder: a new one below `out`, or `resume`, which is continued.
 
     Of `resume`, samples are made again whose process was ended in the middle of them; with `again`, all without an
@@ -77,7 +67,7 @@ def evaluate(
     belongs to another plan; the samples so far are in the folder. Raises GlyphscopeError, before anything is written,
     without that consent, and for a judge that is not named or cannot be opened.
     """
-    control = control or Control()
+    control = control or progress.Control()
     workers = workers or LocalWorkers(opener)
     needs = needs_of(plan)
     if not allow_python:
@@ -94,7 +84,7 @@ def evaluate(
         made = _made(folder, plan.order, again=again)
         together = plan.matrix.sequences
         missing = {name: plan.order.missing(name, made, together) for name in plan.matrix.models}
-        yield Begun(folder.path, folder.manifest, done := sum(made))
+        yield progress.Begun(folder.path, folder.manifest, done := sum(made))
         forecast = Forecast(each for each in chain.from_iterable(missing.values()) if not each.is_made)
         work = _Work(folder, writer, control, workers, forecast, [each.suite for each in plan.suites], done)
         for name, todo in missing.items():
@@ -103,7 +93,7 @@ def evaluate(
         complete = not control.stopped.is_set()
         if complete:
             folder.keep(msgspec.structs.replace(folder.manifest, finished=now()))
-    yield EvaluationEnded(folder.path, complete)
+    yield progress.EvaluationEnded(folder.path, complete)
 
 
 class _Made(msgspec.Struct):
@@ -188,7 +178,7 @@ class _Work:
 
     folder: ResultFolder
     writer: SampleWriter
-    control: Control
+    control: progress.Control
     workers: Workers
     forecast: Forecast
     suites: Sequence[Suite]
@@ -196,7 +186,7 @@ class _Work:
     _open: set[str] = field(default_factory=set)
     _joined: set[str] = field(default_factory=set)
 
-    def of_model(self, name: str, todo: Sequence[Planned]) -> Iterator[Progress]:
+    def of_model(self, name: str, todo: Sequence[Planned]) -> Iterator[progress.Progress]:
         """Make the samples of one model. Its workers report to this thread, which alone writes the samples."""
         try:
             self._joined.clear()
@@ -206,14 +196,14 @@ class _Work:
             if not self.control.stopped.is_set():  # otherwise its loading was stopped
                 yield self._missing(name, str(error))
 
-    def _gathered(self, name: str, pool: WorkerPool) -> Iterator[Progress]:
+    def _gathered(self, name: str, pool: WorkerPool) -> Iterator[progress.Progress]:
         fails: Counter[str] = Counter()  # one after the other, by worker
         for item in pool.items():
             if isinstance(item, WorkerOpened):
                 yield from self._opened(name, item)
                 continue
             if not isinstance(item, FinishedSample):
-                if isinstance(item, WorkerLeft):
+                if isinstance(item, progress.WorkerLeft):
                     self._joined.discard(item.address)
                 yield item
                 continue
@@ -223,7 +213,7 @@ class _Work:
             sample = self.writer.add(item.sample, item.runs)
             self.done += 1
             self.forecast.add(item.planned, item.seconds)
-            yield SampleDone(sample, self.done, self.forecast.left / pool.jobs)
+            yield progress.SampleDone(sample, self.done, self.forecast.left / pool.jobs)
             if left_out:
                 continue
             failed = any(failure.reason == "MODEL_FAILED" for failure in sample.failures)
@@ -232,13 +222,13 @@ class _Work:
                 last = sample.failures[0].detail
                 pool.leave_out(item.worker, f"It failed {PATIENCE} times one after the other, last: {last}")
 
-    def _missing(self, name: str, why: str) -> ModelMissing:
+    def _missing(self, name: str, why: str) -> progress.ModelMissing:
         manifest = self.folder.manifest
         self.forecast.cancel_arms(arm.id for arm in manifest.arms if arm.model == name)
         self.folder.keep(msgspec.structs.replace(manifest, missing={**manifest.missing, name: why}))
-        return ModelMissing(name, why)
+        return progress.ModelMissing(name, why)
 
-    def _opened(self, name: str, opened: WorkerOpened) -> Iterator[Progress]:
+    def _opened(self, name: str, opened: WorkerOpened) -> Iterator[progress.Progress]:
         """Save the worker's machine, and the facts about the model that it opened: itself, its arms' sampling, and its
         token counts of calls.
         """
@@ -256,10 +246,10 @@ class _Work:
         if manifest != self.folder.manifest:
             self.folder.keep(manifest)
         if is_first:
-            yield ModelOpened(name, () if opened.facts is None else opened.facts.problems)
+            yield progress.ModelOpened(name, () if opened.facts is None else opened.facts.problems)
         if opened.address and opened.address not in self._joined:
             self._joined.add(opened.address)
-            yield WorkerJoined(opened.address)
+            yield progress.WorkerJoined(opened.address)
 
     def _with_facts(self, manifest: Manifest, name: str, facts: OpenedModel) -> Manifest:
         arms = [arm for arm in manifest.arms if arm.model == name]

@@ -19,25 +19,13 @@ from glyphscope.grammar.gbnf.lint.analysis import ROOT, Analysis
 from glyphscope.grammar.gbnf.lint.items import check_items
 from glyphscope.grammar.gbnf.lint.rule_properties import MAX_REPETITIONS
 from glyphscope.grammar.gbnf.lint.rules import check_recursion, check_rules
+from glyphscope.grammar.gbnf.parse import syntax
 from glyphscope.grammar.gbnf.parse.literals import IMPOSSIBLE, united
 from glyphscope.grammar.gbnf.parse.parser import read_gbnf
-from glyphscope.grammar.gbnf.parse.syntax import (
-    Alternatives,
-    AnyCharacter,
-    Class,
-    GrammarSyntax,
-    GroupItem,
-    Part,
-    Quoted,
-    Reference,
-    Repetition,
-    TokenItem,
-    by_option,
-)
 from glyphscope.grammar.traversal import bottom_up
 from glyphscope.grammar.tree import EMPTY, NEVER, Grammar, Node, Rule
 
-Document = TypeVar("Document", bound=GrammarSyntax, covariant=True)
+Document = TypeVar("Document", bound=syntax.GrammarSyntax, covariant=True)
 MAX_DIAGNOSED = 1_000
 """The maximum number of errors, and of other diagnostics, of each check: more would not be read."""
 _RANK = {"error": 0, "warning": 1, "hint": 2}
@@ -52,7 +40,7 @@ _NEAR = 200
 """The number of edits with which a new one is compared; fixes are in the order of the text."""
 
 
-def diagnose(document: GrammarSyntax) -> tuple[Diagnostic, ...]:
+def diagnose(document: syntax.GrammarSyntax) -> tuple[Diagnostic, ...]:
     """The problems of the text's syntax and of its rules: errors, warnings and hints, in the order of the text.
 
     The rules are not checked if the text was not read to its end because it has too many problems.
@@ -107,7 +95,7 @@ class GrammarCheck(Generic[Document]):
         return self._grammar() if self.ok else None
 
 
-def check_gbnf(text: str, *, cancel: Callable[[], bool] | None = None) -> GrammarCheck[GrammarSyntax]:
+def check_gbnf(text: str, *, cancel: Callable[[], bool] | None = None) -> GrammarCheck[syntax.GrammarSyntax]:
     """Read and check any text; takes seconds per megabyte.
 
     Raises only CheckCancelled, if `cancel`, which is called every few milliseconds, returns True; so does the first
@@ -118,12 +106,12 @@ def check_gbnf(text: str, *, cancel: Callable[[], bool] | None = None) -> Gramma
         return GrammarCheck(document, diagnose(document), partial(_tree, document, cancel))
 
 
-def _tree(document: GrammarSyntax, cancel: Callable[[], bool] | None) -> Grammar:
+def _tree(document: syntax.GrammarSyntax, cancel: Callable[[], bool] | None) -> Grammar:
     with stoppable(cancel):
         return tree_of(document)
 
 
-def check_gbnf_bytes(data: bytes) -> GrammarCheck[GrammarSyntax]:
+def check_gbnf_bytes(data: bytes) -> GrammarCheck[syntax.GrammarSyntax]:
     """Check the bytes of a file: invalid UTF-8 and a byte order mark, which llama.cpp does not support, are reported
     with their places. In the document's text, each such byte is the lone surrogate of Python's `surrogateescape`, so it
     can be written again.
@@ -184,44 +172,44 @@ def load_gbnf(text: str, *, where: str = "grammar", before: int = 0) -> Grammar:
 
 
 @lru_cache(maxsize=4)
-def _checked(text: str) -> GrammarCheck[GrammarSyntax]:
+def _checked(text: str) -> GrammarCheck[syntax.GrammarSyntax]:
     # cached, because other caches identify a grammar by its identity
     return check_gbnf(text)
 
 
-def tree_of(document: GrammarSyntax) -> Grammar:
+def tree_of(document: syntax.GrammarSyntax) -> Grammar:
     """The grammar of a document without errors: the language that llama.cpp reads, under the user's names.
 
     Nothing is simplified, so that active rules show the written text. As in llama.cpp, an empty class is the empty
     text, an upper bound over 2,000 is ignored, and the last of several rules with one name counts.
     """
-    bodies: Iterator[tuple[str, Part]] = ((rule.name, rule.body) for rule in document.rules)
+    bodies: Iterator[tuple[str, syntax.Part]] = ((rule.name, rule.body) for rule in document.rules)
     return Grammar(
         {name: Rule(name, bottom_up(body, attrgetter("inner"), _node)) for name, body in bodies}, ROOT
     )
 
 
-def _node(node: Part, parts: list[Node]) -> Node:
+def _node(node: syntax.Part, parts: list[Node]) -> Node:
     """The node of a part, given the nodes of its parts."""
     checkpoint()
-    if isinstance(node, Alternatives):
-        sequences = by_option(node, parts)
+    if isinstance(node, syntax.Alternatives):
+        sequences = syntax.by_option(node, parts)
         options = [items[0] if len(items) == 1 else tree.Seq(tuple(items)) for items in sequences]
         return options[0] if len(options) == 1 else tree.Alt(tuple(options))
-    if isinstance(node, GroupItem):
+    if isinstance(node, syntax.GroupItem):
         return parts[0]
-    if isinstance(node, Repetition):
+    if isinstance(node, syntax.Repetition):
         unbounded = node.maximum is None or node.maximum > MAX_REPETITIONS
         return tree.Repeat(parts[0], node.minimum, None if unbounded else node.maximum)
-    if isinstance(node, Reference):
+    if isinstance(node, syntax.Reference):
         return tree.RuleRef(node.name)
-    if isinstance(node, Quoted):
+    if isinstance(node, syntax.Quoted):
         return NEVER if IMPOSSIBLE in node.text else tree.Literal(node.text) if node.text else EMPTY
-    if isinstance(node, AnyCharacter):
+    if isinstance(node, syntax.AnyCharacter):
         return tree.CharClass(chars.ALL)
-    if isinstance(node, TokenItem):
+    if isinstance(node, syntax.TokenItem):
         return tree.TokenMatch(node.token, node.negated)
-    assert isinstance(node, Class), "groups and repetitions have been taken apart"
+    assert isinstance(node, syntax.Class), "groups and repetitions have been taken apart"
     if not node.ranges:
         return EMPTY
     return tree.CharClass(chars.intersection(united(node.ranges), chars.ALL), node.negated)

@@ -23,6 +23,7 @@ from glyphscope.models.interface import (
     RenderedPrompt,
     Vocabulary,
 )
+from glyphscope.models.remote import fields
 from glyphscope.models.remote.address import Address
 from glyphscope.models.remote.answer import StreamedAnswer
 from glyphscope.models.remote.chunks import Chunk, whole_number
@@ -44,17 +45,6 @@ from glyphscope.models.remote.dialect import (
     vllm_of,
 )
 from glyphscope.models.remote.failures import not_understood, refusal
-from glyphscope.models.remote.fields import (
-    body_of,
-    chat_note,
-    constraint_of,
-    outgoing,
-    readable,
-    sent_tools,
-    tools_note,
-    unsaid,
-    with_written,
-)
 from glyphscope.models.remote.keys import key_of
 from glyphscope.models.remote.response_decoder import ChatStreamDecoder
 from glyphscope.models.remote.retry import RequestFailed, Retries, Timeouts
@@ -268,9 +258,9 @@ class RemoteModel:
         chat: ChatOptions = DEFAULT_CHAT,
     ) -> RenderedPrompt:
         """The sent messages, each under its role: the endpoint applies its own template."""
-        sent, note = outgoing(messages)
-        text, added = readable(sent, sent_tools(tools, self.dialect))
-        notes = (note, chat_note(chat, self.dialect), tools_note(tools, self.dialect))
+        sent, note = fields.outgoing(messages)
+        text, added = fields.readable(sent, fields.sent_tools(tools, self.dialect))
+        notes = (note, fields.chat_note(chat, self.dialect), fields.tools_note(tools, self.dialect))
         return RenderedPrompt(text, 0, " ".join(filter(None, notes)), added)
 
     def turn_form(self, chat: ChatOptions = DEFAULT_CHAT) -> None:
@@ -301,10 +291,10 @@ class RemoteModel:
         self._connection.close()
 
     def _asked(self, exchange: HttpExchange, request: GenerateRequest) -> Iterator[Output]:
-        request = with_written(request, self.dialect)
-        constraint = constraint_of(request, self.dialect)
-        notes = [constraint.note, unsaid(request, self.dialect)]
-        body = body_of(request, constraint, self.dialect, self._found.model, logprobs=self._logprobs)
+        request = fields.with_written(request, self.dialect)
+        constraint = fields.constraint_of(request, self.dialect)
+        notes = [constraint.note, fields.unsaid(request, self.dialect)]
+        body = fields.body_of(request, constraint, self.dialect, self._found.model, logprobs=self._logprobs)
         decoder = ChatStreamDecoder(request, constraint, self.dialect, self._connection.address)
         start = time.monotonic()
         yield PromptProgress(0, 0, 0.0, " ".join(note for note in notes if note))

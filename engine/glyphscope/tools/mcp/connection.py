@@ -18,30 +18,13 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import mcp_types as types
 from mcp import ClientSession, MCPError
 from mcp.client._transport import TransportStreams
 from mcp.client.auth import OAuthFlowError, OAuthRegistrationError
 from mcp.client.session import ClientRequestContext, IncomingMessage
 from mcp.shared.dispatcher import CallOptions
 from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
-from mcp_types import (
-    CONNECTION_CLOSED,
-    LOG_LEVEL_META_KEY,
-    METHOD_NOT_FOUND,
-    UNSUPPORTED_PROTOCOL_VERSION,
-    ErrorData,
-    Implementation,
-    InputRequiredResult,
-    ListRootsRequest,
-    ListRootsResult,
-    PromptListChangedNotification,
-    ResourceListChangedNotification,
-    ResourceUpdatedNotification,
-    Root,
-    RootsListChangedNotification,
-    ServerCapabilities,
-    ToolListChangedNotification,
-)
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import FileUrl, ValidationError
 
@@ -228,7 +211,7 @@ class Connection:
     async def _serve_calls(self, streams: TransportStreams, seconds: float) -> None:
         """Open the session, list the tools, then make calls until None is received."""
         dispatcher = JSONRPCDispatcher(*streams)
-        who = Implementation(name="glyphscope", version=version("glyphscope"))
+        who = types.Implementation(name="glyphscope", version=version("glyphscope"))
         async with ClientSession(
             dispatcher=dispatcher, client_info=who, message_handler=self._notified,
             sampling_callback=self.asking.sample if self.asking else None,
@@ -240,7 +223,7 @@ class Connection:
                 data: dict[str, Any] = {"method": method, "params": params}
                 session._stamp(data, options)  # adds what the negotiated version requires in every request
                 if self.log_level and self.is_modern:
-                    data["params"]["_meta"].setdefault(LOG_LEVEL_META_KEY, self.log_level)
+                    data["params"]["_meta"].setdefault(types.LOG_LEVEL_META_KEY, self.log_level)
                 return await dispatcher.send_raw_request(method, data["params"] or None, options)
 
             about = await self._introduce(session, seconds)
@@ -280,7 +263,7 @@ class Connection:
             problem = f"The server rejected the session: {self._words(error).rstrip('.')}."
             if self._lost:
                 problem = f"{self._lost[:-1]} before it was ready."
-            elif error.code == UNSUPPORTED_PROTOCOL_VERSION:
+            elif error.code == types.UNSUPPORTED_PROTOCOL_VERSION:
                 problem = "The server supports only versions of MCP that Glyphscope does not support."
         except ValidationError as error:
             first = error.errors(include_url=False, include_input=False)[0]
@@ -308,7 +291,7 @@ class Connection:
         try:
             await session.initialize()
         except MCPError as error:
-            if self._lost or error.code not in (UNSUPPORTED_PROTOCOL_VERSION, METHOD_NOT_FOUND):
+            if self._lost or error.code not in (types.UNSUPPORTED_PROTOCOL_VERSION, types.METHOD_NOT_FOUND):
                 raise
             try:
                 await session.discover()
@@ -336,23 +319,23 @@ class Connection:
 
     async def _notified(self, message: IncomingMessage) -> None:
         match message:
-            case ToolListChangedNotification():
+            case types.ToolListChangedNotification():
                 self._stale["tools"].set()
-            case ResourceListChangedNotification():
+            case types.ResourceListChangedNotification():
                 self._stale["resources"].set()
-            case PromptListChangedNotification():
+            case types.PromptListChangedNotification():
                 self._stale["prompts"].set()
-            case ResourceUpdatedNotification(params=params):
+            case types.ResourceUpdatedNotification(params=params):
                 self._updated(params.uri)
 
     def _reread(self) -> None:
         for stale in self._stale.values():
             stale.set()
 
-    async def _list_roots(self, context: ClientRequestContext) -> ListRootsResult:
+    async def _list_roots(self, context: ClientRequestContext) -> types.ListRootsResult:
         paths = map(Path, self._roots)
-        return ListRootsResult(
-            roots=[Root(uri=FileUrl(path.as_uri()), name=path.name or str(path)) for path in paths]
+        return types.ListRootsResult(
+            roots=[types.Root(uri=FileUrl(path.as_uri()), name=path.name or str(path)) for path in paths]
         )
 
     async def _relist(self, ask: Ask) -> None:
@@ -393,7 +376,7 @@ class Connection:
                 result = await self._complete(session, ask, call, options)
             except MCPError as error:
                 call.replies.put(CallFailure(self._words(error)))
-                if error.code == CONNECTION_CLOSED and error.message == _ENDED_HERE:
+                if error.code == types.CONNECTION_CLOSED and error.message == _ENDED_HERE:
                     self._lose("The connection to the server was lost.")
                 elif error.message == _SESSION_GONE and self._config.transport == "http":
                     self._lose(
@@ -414,10 +397,10 @@ class Connection:
             result = await ask(call.method, dict(params), {**options})
             if result.get("resultType", "complete") != "input_required":
                 return result
-            needed = InputRequiredResult.model_validate(result)
+            needed = types.InputRequiredResult.model_validate(result)
             requests = needed.input_requests or {}
             is_roots = bool(requests) and all(
-                isinstance(each, ListRootsRequest) for each in requests.values()
+                isinstance(each, types.ListRootsRequest) for each in requests.values()
             )
             if self.asking is None and not is_roots:
                 return result
@@ -425,7 +408,7 @@ class Connection:
             for key, request in requests.items():
                 context = ClientRequestContext(session=session, request_id=key)
                 answer = await session.dispatch_input_request(context, request)
-                if isinstance(answer, ErrorData):
+                if isinstance(answer, types.ErrorData):
                     raise MCPError.from_error_data(answer)
                 responses[key] = answer.model_dump(by_alias=True, mode="json", exclude_none=True)
             params = {**call.params, "inputResponses": responses}
@@ -435,7 +418,7 @@ class Connection:
 
     def _words(self, error: MCPError) -> str:
         """The message of an error, with its code if the server sent it."""
-        if error.code == CONNECTION_CLOSED and self._lost:
+        if error.code == types.CONNECTION_CLOSED and self._lost:
             return before_it_answered(self._lost, self._stderr.text)
         message = self._log.hide(error.message).strip()[:1_000] or "an error without a message"
         if self._config.transport == "http" and self._refusals.last:
@@ -501,10 +484,10 @@ async def _repeat(changed: asyncio.Event, act: Callable[[], Awaitable[None]]) ->
 
 
 async def _report_roots(session: ClientSession) -> None:
-    await session.send_notification(RootsListChangedNotification())
+    await session.send_notification(types.RootsListChangedNotification())
 
 
-def _features(found: ServerCapabilities | None) -> tuple[str, ...]:
+def _features(found: types.ServerCapabilities | None) -> tuple[str, ...]:
     """The capabilities by name: `tools`, `logging`, `resources`, `resources/subscribe` …"""
     plain = found.model_dump(by_alias=True, exclude_none=True) if found is not None else {}
     names = [*plain]

@@ -17,15 +17,7 @@ from typing import NamedTuple
 from glyphscope.base.visible import is_seen
 from glyphscope.grammar import chars, tree
 from glyphscope.grammar.chars import Ranges
-from glyphscope.grammar.gbnf.parse.syntax import (
-    Alternatives,
-    Comment,
-    GrammarSyntax,
-    GroupItem,
-    Item,
-    Repetition,
-    RuleSyntax,
-)
+from glyphscope.grammar.gbnf.parse import syntax
 from glyphscope.grammar.rules import RuleNames
 from glyphscope.grammar.tree import EMPTY, NEVER, Node, alt
 
@@ -145,7 +137,7 @@ _BLANK_LINE = re.compile(r"(?:\r\n|\n|\r)[ \t]*(?:\r\n|\n|\r)")
 _STEP = "  "
 
 
-def print_gbnf(document: GrammarSyntax) -> str:
+def print_gbnf(document: syntax.GrammarSyntax) -> str:
     """The formatted text, which has the same language; unchanged if the document has problems, and so no language."""
     text = document.text
     if document.problems:
@@ -165,7 +157,7 @@ def print_gbnf(document: GrammarSyntax) -> str:
 
 
 def _between(
-    text: str, comments: tuple[Comment, ...], at: int, end: int, until: int, pieces: list[str]
+    text: str, comments: tuple[syntax.Comment, ...], at: int, end: int, until: int, pieces: list[str]
 ) -> int:
     """Add the comments and blank lines from `end` to `until`. Returns the index of the next comment."""
     while at < len(comments) and comments[at].start < until:
@@ -194,7 +186,7 @@ class _Token(NamedTuple):
     end: int
 
 
-def _rule(rule: RuleSyntax, text: str, comments: tuple[Comment, ...]) -> str:
+def _rule(rule: syntax.RuleSyntax, text: str, comments: tuple[syntax.Comment, ...]) -> str:
     """A formatted rule. Alternatives get a line each if they are too long together, or if a group has a comment."""
     tokens = list(_tokens(rule.body, text))
     closers = _closers(tokens)
@@ -243,7 +235,7 @@ def _rule(rule: RuleSyntax, text: str, comments: tuple[Comment, ...]) -> str:
     return "".join(out).rstrip()
 
 
-def _comment(out: list[str], text: str, comment: Comment, indent: str) -> None:
+def _comment(out: list[str], text: str, comment: syntax.Comment, indent: str) -> None:
     """Add a comment after the text so far, or on the next line if the text ends in a comment."""
     gap = "  "
     if out[-1].isspace():
@@ -272,24 +264,24 @@ def _top_bars(tokens: list[_Token]) -> Iterator[bool]:
         yield not depth and token.text == "|"
 
 
-def _tokens(body: Alternatives, text: str) -> Iterator[_Token]:
+def _tokens(body: syntax.Alternatives, text: str) -> Iterator[_Token]:
     """The tokens of a body in order, without recursion."""
-    waiting: list[Alternatives | Item | _Token] = [body]
+    waiting: list[syntax.Alternatives | syntax.Item | _Token] = [body]
     while waiting:
         node = waiting.pop()
         if isinstance(node, _Token):
             yield node
-        elif isinstance(node, Alternatives):
-            parts: list[Item | _Token] = []
+        elif isinstance(node, syntax.Alternatives):
+            parts: list[syntax.Item | _Token] = []
             for before, option in zip((None, *node.options), node.options):
                 if before is not None:
                     # a comment before the sign is moved after it, where it is also allowed
                     parts.append(_Token("|", before.end + 1))
                 parts += option.items
             waiting += parts[::-1]
-        elif isinstance(node, GroupItem):
+        elif isinstance(node, syntax.GroupItem):
             waiting += [_Token(")", node.end), node.body, _Token("(", node.start + 1)]
-        elif isinstance(node, Repetition):
+        elif isinstance(node, syntax.Repetition):
             operator = _SPACE_IN_BRACES.sub("", text[node.operator : node.end])
             waiting += [_Token(operator, node.end), node.item]
         else:

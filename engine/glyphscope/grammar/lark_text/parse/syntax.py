@@ -6,26 +6,17 @@ from collections.abc import Callable
 
 import msgspec
 
-from glyphscope.grammar.gbnf.parse.syntax import (
-    Alternatives,
-    Embedded,
-    GrammarSyntax,
-    Item,
-    Reference,
-    RuleSyntax,
-    Sequence,
-    Syntax,
-)
+from glyphscope.grammar.gbnf.parse import syntax
 
 
-class ParameterReference(Reference, frozen=True, gc=False, eq=False):
+class ParameterReference(syntax.Reference, frozen=True, gc=False, eq=False):
     """`name::incr(_)`: a rule with a parameter, which `value` computes from this rule's; None: constant."""
 
     value: Callable[[int], int]
     is_constant: bool
 
 
-class LarkOption(Sequence, frozen=True, gc=False, eq=False):
+class LarkOption(syntax.Sequence, frozen=True, gc=False, eq=False):
     """An alternative with `%if`: possible if `holds` for the rule's parameter."""
 
     holds: Callable[[int], bool]
@@ -34,8 +25,8 @@ class LarkOption(Sequence, frozen=True, gc=False, eq=False):
 class Attributes(msgspec.Struct, frozen=True):
     """The attributes of a rule, in brackets after its name; `stop` and `suffix` are items, `lazy` an empty suffix."""
 
-    stop: Item | None = None
-    suffix: Item | None = None
+    stop: syntax.Item | None = None
+    suffix: syntax.Item | None = None
     lazy: bool = False
     max_tokens: int | None = None
     temperature: float | None = None
@@ -43,7 +34,7 @@ class Attributes(msgspec.Struct, frozen=True):
     stop_capture: str | None = None
 
 
-class LarkRule(RuleSyntax, frozen=True, gc=False, eq=False):
+class LarkRule(syntax.RuleSyntax, frozen=True, gc=False, eq=False):
     """`name[attributes]: body`. `is_terminal`: one lexeme. `unsupported`: a place of a priority or of parameters."""
 
     is_terminal: bool = False
@@ -52,21 +43,21 @@ class LarkRule(RuleSyntax, frozen=True, gc=False, eq=False):
     unsupported: tuple[int, int, str] | None = None
 
 
-class Import(Syntax, frozen=True, gc=False, eq=False):
+class Import(syntax.Syntax, frozen=True, gc=False, eq=False):
     """`%import common.INT -> NAME`: the path, and the name that the terminal has here."""
 
     path: str
     name: str
 
 
-class LarkSyntax(GrammarSyntax, frozen=True, eq=False):
+class LarkSyntax(syntax.GrammarSyntax, frozen=True, eq=False):
     """A Lark text, read to its end or until there were too many problems."""
 
     rules: tuple[LarkRule, ...]
-    ignored: tuple[Alternatives, ...] = ()
+    ignored: tuple[syntax.Alternatives, ...] = ()
     """The body of each `%ignore`."""
     imports: tuple[Import, ...] = ()
-    options: tuple[Embedded, ...] = ()
+    options: tuple[syntax.Embedded, ...] = ()
     """The JSON of each `%llguidance`."""
     is_pattern: bool = False
     """The text is a regular expression, without rules."""
