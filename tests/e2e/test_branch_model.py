@@ -1,6 +1,7 @@
 """Branches with the embedded model: sampled tokens are reproduced, masked ones rejected, and the cache is used."""
 
 import threading
+from functools import partial
 
 import msgspec
 import pytest
@@ -31,10 +32,7 @@ pytestmark = [pytest.mark.model, pytest.mark.slow]
 REGISTRY = default_registry().to_document()
 
 
-def request(**changes) -> RunRequest:
-    return RunRequest(
-        **{"prompt": "Search for AI news, 10 results", "registry": REGISTRY, "max_tokens": 60, **changes}
-    )
+request = partial(RunRequest, prompt="Search for AI news, 10 results", registry=REGISTRY, max_tokens=60)
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
 
 import msgspec
 import pytest
@@ -31,14 +31,13 @@ from toolbox import of
 pytestmark = [pytest.mark.model, pytest.mark.slow]
 
 
-def request(**changes: Any) -> RunRequest:
-    settings = {
-        "prompt": "Search for AI news, 10 results",
-        "registry": bundled_registry("default").to_document(),
-        "strategy": "route-execute",
-        "evidence": "chosen",
-    }
-    return RunRequest(**{**settings, **changes})
+request = partial(
+    RunRequest,
+    prompt="Search for AI news, 10 results",
+    registry=bundled_registry("default").to_document(),
+    strategy="route-execute",
+    evidence="chosen",
+)
 
 
 def replayed(asked: RunRequest, events: list[AnyEvent]) -> str:

@@ -1,5 +1,6 @@
 """A call in two stages by the embedded model: the part in its cache, and the cached masks."""
 
+from functools import partial
 from itertools import cycle
 
 import pytest
@@ -25,16 +26,13 @@ pytestmark = [pytest.mark.model, pytest.mark.slow]
 REGISTRY = default_registry().to_document()
 
 
-def request(**changes) -> RunRequest:
-    return RunRequest(
-        **{
-            "prompt": "Search for AI news, 10 results",
-            "registry": REGISTRY,
-            "strategy": "two-stage",
-            "max_tokens": 60,
-            **changes,
-        }
-    )
+request = partial(
+    RunRequest,
+    prompt="Search for AI news, 10 results",
+    registry=REGISTRY,
+    strategy="two-stage",
+    max_tokens=60,
+)
 
 
 @pytest.mark.parametrize(("notation", "shape"), list(zip(cycle(reversed(NOTATIONS)), SHAPES)))

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from functools import partial
 
 import pytest
 from hypothesis import given
@@ -88,16 +89,7 @@ def recording(*turns, form: str = "hermes", template: str | None = None) -> Talk
     return Talker(*turns, template=template or TEMPLATES[form])
 
 
-def request(**changes) -> RunRequest:
-    return RunRequest(
-        **{
-            "prompt": "Search for AI news",
-            "registry": DOCUMENT,
-            "constraint": "off",
-            "native": "auto",
-            **changes,
-        }
-    )
+request = partial(RunRequest, prompt="Search for AI news", registry=DOCUMENT, constraint="off", native="auto")
 
 
 @pytest.mark.parametrize("form", FORMS)

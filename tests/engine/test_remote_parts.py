@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import pytest
@@ -31,16 +32,9 @@ REGISTRY = default_registry()
 TOOLS = tuple(to_openai(REGISTRY))
 
 
-def request(**fields: Any) -> RunRequest:
-    return RunRequest(
-        **{
-            "prompt": "Search",
-            "registry": REGISTRY.to_document(),
-            "native": "auto",
-            "constraint": "off",
-            **fields,
-        }
-    )
+request = partial(
+    RunRequest, prompt="Search", registry=REGISTRY.to_document(), native="auto", constraint="off"
+)
 
 
 def call(number: int | None, name: str = "", arguments: str = "", id: str = "") -> bytes:

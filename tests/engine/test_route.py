@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from functools import partial
 
 import pytest
 
@@ -33,14 +33,13 @@ REGISTRY = default_registry()
 CALL = '{action="search" query="AI news"}'
 
 
-def request(**changes: Any) -> RunRequest:
-    settings: dict[str, Any] = {
-        "prompt": "Search for AI news",
-        "registry": REGISTRY.to_document(),
-        "constraint": "off",
-        "strategy": "route-execute",
-    }
-    return RunRequest(**{**settings, **changes})
+request = partial(
+    RunRequest,
+    prompt="Search for AI news",
+    registry=REGISTRY.to_document(),
+    constraint="off",
+    strategy="route-execute",
+)
 
 
 def test_the_router_sees_only_the_names_of_the_tools() -> None:

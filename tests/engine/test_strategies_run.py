@@ -1,4 +1,5 @@
 import itertools
+from functools import partial
 
 import msgspec
 import pytest
@@ -39,10 +40,7 @@ BAD = '{action="search" query="AI news" max_results=500} and more'
 WRONG_TOOL = ["{action=", '"delete', '_database"', ' q="x"}']
 
 
-def request(**changes) -> RunRequest:
-    return RunRequest(
-        **{"prompt": "Search for AI news", "registry": REGISTRY, "constraint": "off", **changes}
-    )
+request = partial(RunRequest, prompt="Search for AI news", registry=REGISTRY, constraint="off")
 
 
 class Batches(ScriptedModel):

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from functools import partial
 
 import msgspec
 import pytest
@@ -46,10 +47,7 @@ ARGUMENTS = {"query": "AI news", "max_results": 10}
 WRITTEN = {"glyph": '{query="AI news" max_results=10}', "json": '{"query":"AI news","max_results":10}'}
 
 
-def request(**changes) -> RunRequest:
-    return RunRequest(
-        **{"prompt": "Search", "registry": DOCUMENT, "strategy": "two-stage", "constraint": "off", **changes}
-    )
+request = partial(RunRequest, prompt="Search", registry=DOCUMENT, strategy="two-stage", constraint="off")
 
 
 def run_stages(model, **changes):

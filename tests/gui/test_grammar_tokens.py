@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import msgspec
 import pytest
 from PySide6.QtCore import Qt
@@ -46,11 +48,9 @@ class WithVocabulary(ScriptedModel):
         return VOCABULARY
 
 
-def request(**changes):
-    document = default_registry().to_document()
-    return RunRequest(
-        **{"prompt": "x", "registry": document, "constraint": "mask", "stop_on": "never", **changes}
-    )
+request = partial(
+    RunRequest, prompt="x", registry=default_registry().to_document(), constraint="mask", stop_on="never"
+)
 
 
 def tokens_of(pieces, asked):
