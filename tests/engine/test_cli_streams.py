@@ -12,7 +12,7 @@ import sys
 import pytest
 
 from cli_command import command as glyphscope
-from glyphscope.cli.mcp.answering import answer_to
+from glyphscope.cli.mcp.requests import answer_to
 from glyphscope.cli.signals import closing_when_ended
 from glyphscope.events import AnyEvent, Token, encode_event
 from glyphscope.store.records import read_record
