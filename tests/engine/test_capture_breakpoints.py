@@ -30,7 +30,7 @@ from capturing import (
 from glyphscope.base.errors import GlyphscopeError
 from glyphscope.capture.breakpoints import BreakRules, Decision, Paused, check_edit, read_rules
 from glyphscope.events import PromptRendered
-from glyphscope.store import read_record
+from glyphscope.store.records import read_record
 
 GOOD = answer_with_call('{"query": "a"}')
 BAD = answer_with_call('{"query": "a", "max_results": 500}')
