@@ -9,10 +9,12 @@ import msgspec
 import pytest
 
 from cli_command import command
+from glyphscope.base.errors import ContextOverflow
 from glyphscope.cli.bundle import repeated
 from glyphscope.events import (
     CallReady,
     PromptRendered,
+    RunFailed,
     StageStarted,
     ToolResult,
     ToolsDeferred,
@@ -109,6 +111,19 @@ def test_the_grammar_of_a_turn_allows_the_loaded_tools_and_the_search_and_no_oth
     assert "search_tools" in first and "max_results" not in first
     assert "search_tools" in second and "max_results" in second and "calculate" not in second
     assert third is not None and "max_results" in third
+
+
+def test_a_prompt_that_is_too_long_because_of_its_tools_says_that_they_can_be_searched_for():
+    def overflow(request):
+        raise ContextOverflow(24_000, 4_096)
+        yield
+
+    model = small("Done.")
+    model.generate = overflow
+    (failed,) = of(RunFailed, talk(model=model, tool_search="off"))
+    assert failed.hint.startswith(
+        "Let the model search for tools (tool_search, defer_tools), or shorten the prompt"
+    )
 
 
 def test_a_tool_that_is_not_loaded_cannot_be_called():

@@ -53,6 +53,8 @@ _OUTGROWN = (
     "preset small-context) or fewer turns, or load the model with a larger context."
 )
 
+_SEARCH = "Let the model search for tools (tool_search, defer_tools), or "
+
 
 def loop(context: Context) -> Generator[AnyEvent, None, Ending]:
     """The whole conversation. Raises errors that `run` reports as the end of a run."""
@@ -85,6 +87,8 @@ class _Loop:
         except ContextOverflow as error:
             if self._turns > 1:
                 error.hint = _OUTGROWN
+            elif self._deferred is None and self._tools.registry.allowed:
+                error.hint = f"{_SEARCH}{error.hint[:1].lower()}{error.hint[1:]}"
             raise
 
     def _conversed(self) -> Generator[AnyEvent, None, Ending]:
