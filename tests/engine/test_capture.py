@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 pytest.importorskip("httpx2")
 
 from capturing import answer_with_call, asking, delta, sse
+from glyphscope.base.errors import SuiteError
 from glyphscope.capture import recording
 from glyphscope.capture.exchange import Asked, EndedBy, ExchangeWriter
 from glyphscope.capture.recording import Recorded, record_exchange
-from glyphscope.events import PromptRendered, RunStarted, Token
+from glyphscope.evals.suites.from_runs import scenario_of_run
+from glyphscope.evals.suites.own import add_scenario
+from glyphscope.evals.suites.reading import load_suite
+from glyphscope.events import ExpectedAnswer, ExpectedCall, PromptRendered, RunStarted, Token
+from glyphscope.models.scripted import ScriptedModel
+from glyphscope.runs import run_state
+from glyphscope.runs.again import again
+from glyphscope.runs.strategies import run
 from glyphscope.store import History
 from glyphscope.store.records import read_record
 
@@ -272,3 +283,73 @@ def test_5000_tools_are_read_once(tmp_path):
     ]
     one = recorded(tmp_path, asking("x", tools=tools), answer_with_call('{"query": "a"}', f"tool_{7:0200}"))
     assert one.outcome == "valid" and one.tools == 5000
+
+
+TOOL_LOOP = {
+    **asking(),
+    "messages": [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "find llamas"},
+        {
+            "role": "assistant",
+            "tool_calls": [
+                {
+                    "id": "c",
+                    "type": "function",
+                    "function": {"name": "search", "arguments": '{"query": "llamas"}'},
+                }
+            ],
+        },
+        {"role": "tool", "tool_call_id": "c", "content": "3 pages"},
+    ],
+    "temperature": 0.3,
+}
+"""The second request of an agent: it ends with the result of a tool, not with a user's message."""
+
+
+def test_a_captured_request_is_run_again_with_its_messages_tools_and_sampling(tmp_path):
+    recorded(tmp_path, TOOL_LOOP, answer_with_call('{"query": "b"}'))
+    (started, *_) = read_record(tmp_path / "000001.jsonl").events
+    request = msgspec.structs.replace(again(started.request), native="", notation="json")
+    state = run_state(run(request, ScriptedModel('{"name": "search", "arguments": {"query": "c"}}')))
+    assert request.model == "" and request.max_tokens == 512 and request.sampling.temperature == 0.3
+    assert state.failed is None and state.call.tool == "search"
+    assert (
+        "find llamas" in state.prompt.text
+        and "3 pages" in state.prompt.text
+        and "max_results" in state.prompt.text
+    )
+
+
+def test_the_command_runs_a_record_again_with_another_model(tmp_path):
+    recorded(tmp_path, TOOL_LOOP, answer_with_call('{"query": "b"}'))
+    words = ("run", "--project", str(tmp_path / "000001.jsonl"), "--notation", "json", "--json")
+    done = subprocess.run(
+        [sys.executable, "-m", "glyphscope", *words, "--model", 'scripted:{"action": "search", "query": "c"}'],
+        check=False, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert '"query"' in done.stdout and "3 pages" in done.stdout
+
+
+@pytest.mark.parametrize("body", [asking("find a"), TOOL_LOOP])
+def test_a_captured_run_becomes_a_scenario_also_in_the_middle_of_a_loop_of_tools(tmp_path, body):
+    recorded(tmp_path, body, answer_with_call('{"query": "b"}'))
+    scenario = scenario_of_run(read_record(tmp_path / "000001.jsonl").events, "captured")
+    assert scenario.expect.calls[0].tools == ("search",) and "max_tokens" not in scenario.request
+    path = tmp_path / "own.suite.json"
+    add_scenario(path, scenario)
+    suite = load_suite(path)
+    (read,) = suite.scenarios
+    assert read.prompt == scenario.prompt and (read.registry or suite.registry) == scenario.registry
+
+
+def test_a_captured_call_that_is_not_valid_becomes_a_scenario_once_the_right_one_is_named(tmp_path):
+    recorded(tmp_path, asking("find a"), answer_with_call('{"query": "a", "max_results": 500}'))
+    events = read_record(tmp_path / "000001.jsonl").events
+    with pytest.raises(SuiteError, match="no valid call"):
+        scenario_of_run(events, "captured")
+    right = ExpectedAnswer(calls=(ExpectedCall(tools=("search",), arguments={"query": "a"}),))
+    request = msgspec.structs.replace(events[0].request, expected=right)
+    scenario = scenario_of_run([msgspec.structs.replace(events[0], request=request), *events[1:]], "captured")
+    assert scenario.expect.calls == right.calls

@@ -20,6 +20,9 @@ from on_screen import Screen
 
 pytestmark = pytest.mark.slow  # a window, and processes
 
+PATIENCE_MS = 200_000
+"""A capture starts two processes, each of which imports the engine: on a busy machine, that takes a minute."""
+
 GOOD = answer_with_call('{"query": "a"}')
 BAD = answer_with_call('{"query": "a", "max_results": 500}')
 
@@ -44,14 +47,14 @@ def start(qtbot, window, upstream, tmp_path):
         for box in boxes:
             screen.press(box)
         screen.press("Start capture")
-        qtbot.waitUntil(window.capture_bar.isVisible, timeout=60_000)
+        qtbot.waitUntil(window.capture_bar.isVisible, timeout=PATIENCE_MS)
         agent = Capturing(tmp_path)
         agent.port = int(window.capture_bar._url.rpartition(":")[2])
         return agent
 
     yield begin
     window.capture.stop()
-    qtbot.waitUntil(lambda: not window.capture.unfinished, timeout=60_000)
+    qtbot.waitUntil(lambda: not window.capture.unfinished, timeout=PATIENCE_MS)
 
 
 @pytest.fixture
@@ -64,7 +67,7 @@ def ask(qtbot):
         thread.start()
 
         def answer():
-            qtbot.waitUntil(lambda: bool(got), timeout=60_000)
+            qtbot.waitUntil(lambda: bool(got), timeout=PATIENCE_MS)
             thread.join()
             return got[0]
 
@@ -74,7 +77,7 @@ def ask(qtbot):
 
 
 def until_words(qtbot, window, words):
-    qtbot.waitUntil(lambda: words in window.capture_bar.words.text(), timeout=60_000)
+    qtbot.waitUntil(lambda: words in window.capture_bar.words.text(), timeout=PATIENCE_MS)
 
 
 def test_closing_the_window_asks_about_a_capture_and_ends_it(qtbot, open_window, upstream, ask, tmp_path):
@@ -82,7 +85,7 @@ def test_closing_the_window_asks_about_a_capture_and_ends_it(qtbot, open_window,
     places = window.services.places
     to = f"http://127.0.0.1:{upstream.port}"
     window.capture.start(Begin(to=to, folder=str(places.captures), port=0, history=str(places.history)))
-    qtbot.waitUntil(window.capture_bar.isVisible, timeout=60_000)
+    qtbot.waitUntil(window.capture_bar.isVisible, timeout=PATIENCE_MS)
     agent = Capturing(tmp_path)
     agent.port = int(window.capture_bar._url.rpartition(":")[2])
     ask(agent, "find a")()
@@ -92,7 +95,7 @@ def test_closing_the_window_asks_about_a_capture_and_ends_it(qtbot, open_window,
     assert f"A capture is running for {to}" in box.informativeText() and "1 request" in box.informativeText()
     button = next(each for each in box.buttons() if each.text() == "Stop and close")
     button.click()
-    qtbot.waitUntil(lambda: not window.isVisible(), timeout=60_000)
+    qtbot.waitUntil(lambda: not window.isVisible(), timeout=PATIENCE_MS)
     with pytest.raises(OSError):
         socket.create_connection(("127.0.0.1", agent.port), timeout=5).close()
 
@@ -108,7 +111,9 @@ def test_the_window_says_all_the_time_that_it_captures_and_the_requests_become_r
     until_words(qtbot, window, f"{words} · 2 requests (1 not valid)")
     assert "2 requests (1 not valid)" in window.capture_bar.accessibleName()
     dock = window.panels.history
-    qtbot.waitUntil(lambda: {"find a", "a bad one"} <= {row.title for row in dock.model.rows}, timeout=60_000)
+    qtbot.waitUntil(
+        lambda: {"find a", "a bad one"} <= {row.title for row in dock.model.rows}, timeout=PATIENCE_MS
+    )
     for page in window.pages:
         window.navigator.show(page)
         assert window.capture_bar.isVisible()
@@ -118,7 +123,7 @@ def test_the_window_says_all_the_time_that_it_captures_and_the_requests_become_r
     assert window.runs.state.started.request.prompt == "a bad one"
     screen = Screen(qtbot, window)
     screen.press("Stop capture")
-    qtbot.waitUntil(lambda: not window.capture_bar.isVisible(), timeout=60_000)
+    qtbot.waitUntil(lambda: not window.capture_bar.isVisible(), timeout=PATIENCE_MS)
     assert "2 requests are in the history" in window.status.note.text()
     with pytest.raises(OSError):
         socket.create_connection(("127.0.0.1", agent.port), timeout=5).close()
@@ -151,7 +156,9 @@ def test_a_server_that_does_not_run_is_a_run_that_failed_and_the_agent_gets_the_
     status, _, body = ask(agent, "nobody listens")()
     assert status == 502 and "cannot be reached" in json.loads(body)["error"]["message"]
     dock = window.panels.history
-    qtbot.waitUntil(lambda: any(row.title == "nobody listens" for row in dock.model.rows), timeout=60_000)
+    qtbot.waitUntil(
+        lambda: any(row.title == "nobody listens" for row in dock.model.rows), timeout=PATIENCE_MS
+    )
 
 
 def test_an_answer_waits_in_the_window_until_a_valid_edit_is_sent(qtbot, window, start, ask):
@@ -159,7 +166,7 @@ def test_an_answer_waits_in_the_window_until_a_valid_edit_is_sent(qtbot, window,
     ask(agent, "find a")()  # passes
     answer = ask(agent, "a bad one")
     screen = Screen(qtbot, window)
-    qtbot.waitUntil(lambda: window.capture._paused_dialog is not None, timeout=60_000)
+    qtbot.waitUntil(lambda: window.capture._paused_dialog is not None, timeout=PATIENCE_MS)
     assert window.capture_bar.paused_button.text() == "1 paused" and "CONSTRAINT_MAX" in screen
     editor = window.capture._paused_dialog.editor
     text = editor.toPlainText()
@@ -171,7 +178,7 @@ def test_an_answer_waits_in_the_window_until_a_valid_edit_is_sent(qtbot, window,
     editor.show_text(text.replace("500", "50"))
     screen.press("Send edited")
     assert answer()[2] == text.replace("500", "50").encode()
-    qtbot.waitUntil(lambda: window.capture._paused_dialog is None, timeout=60_000)
+    qtbot.waitUntil(lambda: window.capture._paused_dialog is None, timeout=PATIENCE_MS)
     assert not window.capture_bar.paused_button.isVisible()
 
 
@@ -180,7 +187,7 @@ def test_a_paused_request_can_be_dropped_and_one_left_waiting_is_found_again(
 ):
     agent = start("Pause each request")
     answer = ask(agent, "wait for me")
-    qtbot.waitUntil(lambda: window.capture._paused_dialog is not None, timeout=60_000)
+    qtbot.waitUntil(lambda: window.capture._paused_dialog is not None, timeout=PATIENCE_MS)
     window.capture._paused_dialog.reject()
     qtbot.waitUntil(lambda: window.capture._paused_dialog is None)
     screen = Screen(qtbot, window)
@@ -189,3 +196,29 @@ def test_a_paused_request_can_be_dropped_and_one_left_waiting_is_found_again(
     screen.press("Drop")
     status, _, body = answer()
     assert status == 403 and b"was dropped" in body and upstream.asked == []
+
+
+def test_a_captured_run_is_run_again_with_the_open_model_and_compared(qtbot, window, start, ask):
+    agent = start()
+    ask(agent, "find a")()
+    ask(agent, "a bad one")()
+    dock = window.panels.history
+
+    def captured():
+        return {row.title: row.id for row in dock.model.rows if row.notation.startswith("native")}
+
+    qtbot.waitUntil(lambda: {"find a", "a bad one"} <= set(captured()), timeout=PATIENCE_MS)
+    screen = Screen(qtbot, window)
+    with qtbot.waitSignal(window.runs.ended):
+        dock.runOpened.emit(captured()["find a"])
+    screen.until("Run again")
+    with qtbot.waitSignal(window.runs.ended, timeout=PATIENCE_MS):
+        screen.press("Run again")
+    started = window.runs.state.started
+    assert started.request.prompt == "find a" and started.model.name == "scripted"
+    assert [tool["name"] for tool in started.request.registry["tools"]] == ["search"]
+    assert window.runs.state.failed is None and not window.record_bar.isVisible()
+    assert (started.request.native, started.request.max_tokens, started.request.alternatives) == ("", 512, 10)
+    dock.compareRequested.emit([captured()["find a"], captured()["a bad one"], started.run])
+    screen.until("a bad one")
+    assert window.navigator.current == "compare"

@@ -22,12 +22,12 @@ from glyphscope.models.remote.api_answers import ChatApi
 from glyphscope.prompting.request_bodies import APIS, read_body
 from glyphscope.registry import Tool, ToolRegistry, parse_document
 from glyphscope.registry.tool_forms import Item, hosted_name, items
+from glyphscope.runs.again import NO_LIMIT
 
 _PATHS: dict[str, ChatApi] = {
     "/chat/completions": "chat", "/responses": "responses", "/messages": "messages", "/api/chat": "ollama"
 }  # fmt: skip
 TITLES = {name: api.title for name, api in APIS.items()} | {"ollama": "Ollama's chat"}
-MAX_TOKENS = 1_000_000
 _MOST_TOKENS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 _SHOWN = 8
 _LONGEST = 60
@@ -90,7 +90,7 @@ def captured_request(api: ChatApi, body: bytes) -> CapturedRequest:
         reasoning_budget=None,
         repair=RepairSettings(extract=False),
         tool_choice=request.tool_choice if request.tool_choice in ("required", "none", *names) else usual,
-        max_tokens=request.max_tokens if any(document.get(name) for name in _MOST_TOKENS) else MAX_TOKENS,
+        max_tokens=request.max_tokens if any(document.get(name) for name in _MOST_TOKENS) else NO_LIMIT,
     )
     model = document.get("model")
     return CapturedRequest(request, model if isinstance(model, str) else "", " ".join(filter(None, notes)))

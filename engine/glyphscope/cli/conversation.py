@@ -11,8 +11,11 @@ from glyphscope.cli.inputs import STDIN, InputError, read_json, read_text, shown
 from glyphscope.cli.output import print_unused
 from glyphscope.events import Message, RunRequest, default_order, settings_of
 from glyphscope.prompting.message_list import read_messages
+from glyphscope.registry.saving import Unused
 from glyphscope.runs import RunState, answer_messages, history_after, run_state
+from glyphscope.runs.again import again
 from glyphscope.store import load_project
+from glyphscope.store.bundle import SUFFIX as BUNDLE
 from glyphscope.store.bundle import read_run
 from glyphscope.store.named_models import RECORDED
 
@@ -35,6 +38,7 @@ MessagesOption: TypeAlias = Annotated[
     ),
 ]
 
+_NO_BEGINNING = "The record does not contain the beginning of a run."
 _WITHOUT_OPTION = ("preset",)
 
 
@@ -51,7 +55,7 @@ def _continued(context: typer.Context, file: Path | None) -> Path | None:
 def _opened(context: typer.Context, file: Path | None) -> Path | None:
     """Make the settings of that project the defaults of the command's options."""
     if file is not None and not context.resilient_parsing:
-        request = load_project(file).project.request
+        request = _request_of(file)[0]
         context.default_map = {**(context.default_map or {}), **_defaults(request, request.model)}
     return file
 
@@ -74,8 +78,8 @@ ProjectOption: TypeAlias = Annotated[
     typer.Option(
         "--project",
         metavar="FILE",
-        help="A project, or the JSON body of a request to Chat Completions, Responses or Messages: its tools, messages "
-        "and settings are the defaults.",
+        help="A project, a recorded run, or the JSON body of a request to Chat Completions, Responses or Messages: its "
+        "tools, messages and settings are the defaults.",
         is_eager=True,
         callback=_opened,
     ),
@@ -83,17 +87,28 @@ ProjectOption: TypeAlias = Annotated[
 
 
 def opened_request(file: Path) -> RunRequest:
-    """The request of a project or a body, whose unused parts are listed on stderr."""
+    """The request of a project, a recorded run or a body, whose unused parts are listed on stderr."""
+    request, found = _request_of(file)
+    print_unused(found)
+    return request
+
+
+def _request_of(file: Path) -> tuple[RunRequest, tuple[Unused, ...]]:
+    """The request of a project, a recorded run or a body, and its unused parts."""
+    if file.suffix in (".jsonl", BUNDLE):
+        started = run_state(read_run(file).events).started
+        if started is None:
+            raise InputError(_NO_BEGINNING, where=str(file))
+        return again(started.request), ()
     stored = load_project(file)
-    print_unused(() if stored.opened is None else stored.opened.unused)
-    return stored.project.request
+    return stored.project.request, () if stored.opened is None else stored.opened.unused
 
 
 def recorded_state(file: Path) -> RunState:
     """The state of a recorded run. Raises StorageError, RecordError, and InputError for a run without an answer."""
     state = run_state(read_run(file).events)
     if state.started is None:
-        raise InputError("The record does not contain the beginning of a run.", where=str(file))
+        raise InputError(_NO_BEGINNING, where=str(file))
     if not answer_messages(state, state.started.request):
         raise InputError(
             "The run has no answer to continue from.",

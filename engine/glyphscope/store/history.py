@@ -436,7 +436,7 @@ def kin_of(events: Sequence[AnyEvent], state: RunState | None = None) -> Kin:
     row = HistoryRow(
         id=started.run or secrets.token_hex(8),
         time=started.time or now(),
-        title=" ".join(request.prompt[:MAX_ANSWER].split())[:200],
+        title=" ".join(_asked(request)[:MAX_ANSWER].split())[:200],
         model=opened_name(started.model.path, started.model.name).name,
         notation=_notation(request),
         shape=request.shape,
@@ -449,6 +449,12 @@ def kin_of(events: Sequence[AnyEvent], state: RunState | None = None) -> Kin:
         sampling=request.sampling,
     )
     return Kin(row, started, answer[:MAX_ANSWER])
+
+
+def _asked(request: RunRequest) -> str:
+    """The prompt, or the last user message of a conversation that ends otherwise, such as with a tool's result."""
+    earlier = (message.content for message in reversed(request.history) if message.role == "user")
+    return request.prompt or next(earlier, "")
 
 
 def _constraint(request: RunRequest) -> str:

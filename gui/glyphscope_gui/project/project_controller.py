@@ -21,6 +21,7 @@ from glyphscope.events import RunRequest, under_constraint
 from glyphscope.models.opening import EMBEDDED, model_name_of
 from glyphscope.registry import default_registry
 from glyphscope.runs import PreparedRequest, prepare
+from glyphscope.runs.again import again
 from glyphscope.store import (
     ChangedOnDisk,
     GrammarWork,
@@ -440,17 +441,7 @@ def with_settings_of(project: Project, request: RunRequest) -> Project:
     constraints.
     """
     own = project.request
-    settings = msgspec.structs.replace(
-        request,
-        model=own.model,
-        approvals=own.approvals,
-        native="auto" if request.native else "",
-        form={},
-        grammar=None,
-        written=(),
-        branch_of=None,
-        relaxed=(),
-    )
+    settings = msgspec.structs.replace(again(request), model=own.model, approvals=own.approvals)
     if request.native:  # its notation and shape follow from the form, not from a choice
         settings = msgspec.structs.replace(settings, notation=own.notation, shape=own.shape)
     if request.constraint == "endpoint":

@@ -46,7 +46,15 @@ class RecordBar(MarkedBar):
                 "Show the tools, the prompt and the options of the project again; the run stays in the history"
             ),
         )
-        buttons = (self.use_button, self.back_button)
+        self.again_button = push_button(
+            tr("Run again"),
+            name="runAgainButton",
+            tip=tr(
+                "Use these settings, and run the prompt with the open model. If its template has no place for tools, "
+                "the notation is the project’s."
+            ),
+        )
+        buttons = (self.again_button, self.use_button, self.back_button)
         super().__init__("recordBar", tr("Record"), buttons, MIN_CHARACTERS, parent)
 
     def show_record(self, started: RunStarted | None) -> None:
@@ -76,6 +84,7 @@ class RecordPresenter(QObject):
         context.record.changed.connect(self._show)
         context.navigator.shown.connect(self._show)
         bar.use_button.clicked.connect(self._use)
+        bar.again_button.clicked.connect(self._run_again)
         bar.back_button.clicked.connect(context.record.leave)
 
     def _show(self, _change: object = None) -> None:
@@ -113,6 +122,16 @@ class RecordPresenter(QObject):
             return whole or prepare(started.request).registry
         except GlyphscopeError:
             return ToolRegistry(())
+
+    def _run_again(self) -> None:
+        """Run the prompt of the record with the open model, in a notation that it can be asked for."""
+        project, runs = self._context.project, self._context.runs
+        self._use()
+        info = runs.model.info
+        if project.options.native and info is not None and not info.tool_calls:
+            project.set_options(native="")
+        if self._shown is None:
+            runs.run(project.next_run())
 
     def _use(self) -> None:
         context = self._context

@@ -15,7 +15,7 @@ import msgspec
 
 from glyphscope.base.errors import SuiteError
 from glyphscope.evals.suites.own import free_id
-from glyphscope.evals.suites.rules import REQUEST_MEMBERS
+from glyphscope.evals.suites.rules import REQUEST_MEMBERS, asks
 from glyphscope.evals.suites.suite import VERSION, Choice, Expectation, Scenario, ScriptedResult, Suite
 from glyphscope.events import (
     AnyEvent,
@@ -31,6 +31,7 @@ from glyphscope.events import (
 from glyphscope.notation import parse_value
 from glyphscope.registry import parse_document
 from glyphscope.runs import RunState, run_state
+from glyphscope.runs.again import again
 from glyphscope.store.bundle import read_run
 
 _FAULTS: dict[str, Any] = {"tool": "tool", "protocol": "protocol", "timeout": "timeout"}
@@ -77,7 +78,7 @@ def scenario_of_run(events: Iterable[AnyEvent], id: str, where: str = "") -> Sce
             hint="Use a finished run.",
         )
     request = state.started.request
-    if request.grammar is not None or not request.prompt.strip():
+    if request.grammar is not None or not asks(request.prompt, _plain(request.history)):
         raise SuiteError(
             "A run with a custom grammar or without a user message cannot become a scenario.",
             where=where,
@@ -155,6 +156,7 @@ def _of_answer(state: RunState, request: RunRequest, id: str, where: str) -> Sce
 
 def _request(request: RunRequest) -> dict[str, Any]:
     """The members of the request that differ from the defaults, among those allowed in a suite."""
+    request = again(request)
     members: dict[str, Any] = {"strategy": request.strategy}
     for name in REQUEST_MEMBERS:
         value, usual = _plain(getattr(request, name)), _plain(_USUAL[name])

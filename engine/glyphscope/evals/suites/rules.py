@@ -133,7 +133,7 @@ def scenario_problems(
     else:
         yield from unsuitable(scenario, answer, path)
     yield from name_problems(scenario.id, (*path, "id"))
-    if not scenario.prompt.strip():
+    if not asks(scenario.prompt, scenario.request.get("history")):
         yield (*path, "prompt"), "A scenario asks something: the prompt is empty."
     yield from request_problems(scenario.request, tools, (*path, "request"))
     if tools is not None:
@@ -147,6 +147,12 @@ def scenario_problems(
         if not turn.prompt.strip():
             yield (*path, "turns", index, "prompt"), "A turn asks something: the prompt is empty."
         yield from _expected(turn.expect, scenario, tools, (*path, "turns", index, "expect"))
+
+
+def asks(prompt: str, history: Any) -> bool:
+    """Whether the model is to answer: to a prompt, or to the result of a tool with which the conversation ends."""
+    last = history[-1] if isinstance(history, list) and history else {}
+    return bool(prompt.strip()) or (isinstance(last, dict) and last.get("role") == "tool")
 
 
 def unsuitable(scenario: Scenario, answer: Answer, path: Path) -> Iterator[Found]:
