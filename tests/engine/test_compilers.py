@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from glyphscope.grammar import MaskReader, build_value_grammar, to_lark
 from glyphscope.grammar.gbnf import emit_gbnf
 from glyphscope.grammar.regular.pattern import StringLanguage, found, start
 from glyphscope.models.scripted import ScriptedModel
+from glyphscope.processes.calls import Child
 from glyphscope.processes.compilers import service
 from glyphscope.registry import check_schema
 from glyphscope.runs.strategies import run
@@ -98,6 +100,31 @@ def test_strings_that_are_read_at_the_same_time_are_separate() -> None:
     assert one.feed("aba") == 3 and other.feed("c") == 1
     assert one.feed("bc") == 2 and other.feed("c") == 0 and other.feed("c") == 0
     assert one.matches() and not one.can_grow() and not other.matches() and not other.can_grow()
+
+
+def test_reports_that_arrive_together_with_the_result_are_read_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "reporting.py").write_text(
+        "from collections.abc import Callable\n"
+        "def count(most: int, report: Callable[[int], None]) -> int:\n"
+        "    for number in range(most): report(number)\n"
+        "    return most\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    got: list[int] = []
+
+    def report(number: int) -> None:
+        got.append(number)
+        time.sleep(0.2)  # the child is faster
+
+    child = Child("the counter", "reporting", memory=8 << 30)
+    try:
+        assert child.call(20.0, import_module("reporting").count, 4, report) == 4
+    finally:
+        child.close()
+    assert got == [0, 1, 2, 3]
 
 
 def test_a_fork_of_the_program_uses_a_separate_process() -> None:

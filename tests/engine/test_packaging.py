@@ -216,6 +216,13 @@ def test_every_module_that_the_window_imports_is_included(script) -> None:
 # the desktop entry and its metadata
 
 
+def test_a_capture_of_the_frozen_program_has_the_modules_that_its_server_imports_by_name(script) -> None:
+    config = pytest.importorskip("uvicorn.config")
+    named = (config.HTTP_PROTOCOLS["h11"], config.LIFESPAN["off"], config.LOOP_FACTORIES["asyncio"])
+    assert {name.partition(":")[0] for name in named} <= set(script("contents").MODULES)
+    assert "capture" in script("package_env").EXTRAS.split(",")
+
+
 def test_the_menu_entry_opens_the_declared_file_types(script) -> None:
     entry = configparser.ConfigParser(interpolation=None)
     entry.optionxform = str  # type: ignore[assignment, method-assign]

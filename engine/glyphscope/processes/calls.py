@@ -242,7 +242,7 @@ class _Process:
 
     def read(self, seconds: float) -> Reply:
         """The next reply; raises as `ask`."""
-        if not wait_for(lambda wait: bool(self._poll.poll(wait * 1000)), seconds):
+        if not wait_for(lambda wait: self._pipe.has_frame or self._poll.poll(wait * 1000), seconds):
             raise ProcessDied(f"{self._name} did not finish within {duration(seconds)}.", signal=TIMEOUT)
         try:
             reply = self._pipe.read()

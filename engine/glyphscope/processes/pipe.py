@@ -58,6 +58,12 @@ class Pipe(Generic[F]):
         self._writing = threading.Lock()
         self._ahead = bytearray()
 
+    @property
+    def has_frame(self) -> bool:
+        """Whether a whole frame was read with the one before it, so that the file descriptor may have nothing left."""
+        size = _LENGTH.size
+        return len(self._ahead) >= size and len(self._ahead) >= size + _LENGTH.unpack(self._ahead[:size])[0]
+
     def read(self) -> F | None:
         """The next frame; None if the other end is closed, even in the middle of a frame."""
         head = self._exactly(_LENGTH.size)
