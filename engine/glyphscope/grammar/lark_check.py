@@ -15,7 +15,7 @@ from glyphscope.base.errors import GlyphscopeError
 from glyphscope.base.visible import visible
 from glyphscope.grammar.builder.tools import build_value_grammar
 from glyphscope.grammar.gbnf.cancellation import checkpoint, stoppable
-from glyphscope.grammar.gbnf.check import GrammarCheck, in_order
+from glyphscope.grammar.gbnf.check import GrammarCheck, in_bytes, in_order
 from glyphscope.grammar.gbnf.diagnostics import Diagnostic
 from glyphscope.grammar.generate.sample import texts_of_rules
 from glyphscope.grammar.lark_text.diagnostics import report
@@ -176,15 +176,8 @@ def _without_skipped(grammar: Grammar) -> Grammar:
 def check_lark_bytes(data: bytes) -> LarkCheck:
     """Check the bytes of a file: invalid UTF-8 is reported with its place, as in `check_gbnf_bytes`."""
     check = check_lark(data.decode("utf-8", "surrogateescape"))
-    problems = [_of_bytes(check.document.text, each) for each in check.diagnostics]
+    problems = in_bytes(check.document.text, check.diagnostics)
     return GrammarCheck(check.document, problems, lambda: check.grammar)
-
-
-def _of_bytes(text: str, diagnostic: Diagnostic) -> Diagnostic:
-    if diagnostic.code != "lone-surrogate" or not "\udc80" <= text[diagnostic.start] <= "\udcff":
-        return diagnostic
-    message = f"The byte 0x{ord(text[diagnostic.start]) - 0xDC00:02X} is not UTF-8. Save the file as UTF-8."
-    return report("not-utf-8", message, diagnostic.start, diagnostic.end, diagnostic.fix)
 
 
 @lru_cache(maxsize=4)

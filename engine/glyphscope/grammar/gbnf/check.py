@@ -117,15 +117,19 @@ def check_gbnf_bytes(data: bytes) -> GrammarCheck[syntax.GrammarSyntax]:
     can be written again.
     """
     check = check_gbnf(data.decode("utf-8", "surrogateescape"))
-    problems = [_of_bytes(check.document.text, each) for each in check.diagnostics]
+    problems = in_bytes(check.document.text, check.diagnostics)
     return GrammarCheck(check.document, problems, partial(tree_of, check.document))
 
 
-def _of_bytes(text: str, diagnostic: Diagnostic) -> Diagnostic:
-    if diagnostic.code != "lone-surrogate" or not "\udc80" <= text[diagnostic.start] <= "\udcff":
-        return diagnostic
-    message = f"The byte 0x{ord(text[diagnostic.start]) - 0xDC00:02X} is not UTF-8. Save the file as UTF-8."
-    return report("not-utf-8", message, diagnostic.start, diagnostic.end, diagnostic.fix)
+def in_bytes(text: str, diagnostics: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
+    """The diagnostics of a text that was read with `surrogateescape`: its surrogates are bytes that are not UTF-8."""
+    for each in diagnostics:
+        if each.code == "lone-surrogate" and "\udc80" <= text[each.start] <= "\udcff":
+            byte = ord(text[each.start]) - 0xDC00
+            message = f"The byte 0x{byte:02X} is not UTF-8. Save the file as UTF-8."
+            yield report("not-utf-8", message, each.start, each.end, each.fix)
+        else:
+            yield each
 
 
 def apply_fixes(check: Any, again: Callable[[str], Any] | None = None) -> tuple[str, int]:
