@@ -6,12 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from glyphscope.events import RunRequest
+from glyphscope.base import resources
+from glyphscope.events import Message, RunRequest, ToolCall
 from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import parse_document
 from glyphscope.runs import end_of, run_state
 from glyphscope.runs.answer_notes import answer_notes, copied_values, repetition
 from glyphscope.runs.strategies import run
+from glyphscope.store import parse_record
 from glyphscope.store.exports import RecordedRun
 from glyphscope.store.exports.run_page import run_data
 
@@ -81,6 +83,27 @@ def test_a_prompt_without_the_example_has_nothing_to_copy_it_from():
         answer_notes(state_of("Close 4711", '{action="ticket_update" id=1042}', system="No examples.")[1])
         == ()
     )
+
+
+def test_a_value_of_an_earlier_result_is_not_a_copy():
+    events = parse_record(resources.read_bytes("runs/verbs-loop.jsonl")).events
+    state = run_state(events)
+    last = next(stage for stage in reversed(state.stages) if stage.calls)
+    (call,) = last.calls
+    assert call.arguments == {"english_form": "ate"} and copied_values(state, last) == ()
+    first = next(stage for stage in state.stages if stage.calls)
+    assert [each.value for each in copied_values(state, first)] == ["ate"], "nothing had named it yet"
+
+
+def test_a_value_of_an_earlier_result_in_the_conversation_is_not_a_copy():
+    answer = '{action="ticket_update" id=1042}'
+    call = ToolCall(id="call-1", name="ticket_find", arguments={})
+    history = (
+        Message(role="user", content="Which tickets are open?"),
+        Message(role="assistant", content="", tool_calls=(call,)),
+        Message(role="tool", content='{"open": [1042]}', tool_call_id="call-1", name="ticket_find"),
+    )
+    assert answer_notes(state_of("Close it", answer, history=history)[1]) == ()
 
 
 @pytest.mark.parametrize(

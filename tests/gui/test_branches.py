@@ -7,7 +7,9 @@ import pytest
 from PySide6.QtCore import QModelIndex, Qt
 from PySide6.QtGui import QRegion
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QLineEdit
 
+from fake_context import scripted
 from glyphscope.events import Answer, BranchPoint, PrefixPart, Relaxed, RunRequest, RunStarted, Token
 from glyphscope.explain.constraint_attribution import Attribution
 from glyphscope.models.interface import Vocabulary
@@ -34,6 +36,7 @@ from glyphscope_gui.runs import ModelStatus, Phase
 from glyphscope_gui.runs.alternatives_table import REASON_ROLE
 from glyphscope_gui.runs.model_queries import Typed, pieces_of
 from glyphscope_gui.runs.recorder import bundled_run
+from glyphscope_gui.shared import PageId
 
 CALL = '{action="search" query="AI news" max_results=10}'
 REGISTRY = default_registry()
@@ -227,7 +230,7 @@ def test_a_masked_alternative_shows_why_and_can_be_allowed(qtbot, open_record):
 
 
 @pytest.mark.slow
-def test_names_and_notes_are_saved_and_the_tree_is_found_in_the_history(qtbot, open_record):
+def test_a_run_is_named_in_the_tree_and_the_history_alone_and_the_tree_is_found_there(qtbot, open_record):
     page = open_record()
     page.context.project.set_options(constraint="off")
     bar = page.evidence.branch_bar
@@ -242,11 +245,8 @@ def test_names_and_notes_are_saved_and_the_tree_is_found_in_the_history(qtbot, o
     choose(page, 3)
     second = ended(qtbot, page, page.evidence.branch_bar.actions_["delete"].trigger).started.run
     qtbot.waitUntil(lambda: len(page.context.services.history.rows()) == 2)
-    panel, model = page.evidence.branch_panel, page.view.branches.model
-    panel.name_edit.setText("without the action")
-    panel.name_edit.editingFinished.emit()
-    panel.note_edit.setText("as in the second mail")
-    panel.note_edit.editingFinished.emit()
+    model = page.view.branches.model
+    assert model.setData(model.index_of(second), "without the action")
     assert model.setData(model.index_of(first), "  the   run ")
     qtbot.waitUntil(
         lambda: (
@@ -260,28 +260,26 @@ def test_names_and_notes_are_saved_and_the_tree_is_found_in_the_history(qtbot, o
     qtbot.waitUntil(lambda: len(page.branches.branches.kin) == 2)
     assert rows(page)[0][1] == "the run"
     assert rows(page)[1][1].startswith("▸ without the action  ·  3  ")
-    assert page.evidence.branch_panel.note_edit.text() == "as in the second mail"
-    page.context.services.history.describe(second, note="from the history panel")
+    page.context.services.history.describe(second, name="from the history panel", note="seen")
     page.context.recorder.described.emit(second)
-    qtbot.waitUntil(lambda: page.evidence.branch_panel.note_edit.text() == "from the history panel")
+    qtbot.waitUntil(lambda: rows(page)[1][1].startswith("▸ from the history panel  ·  3  "))
+    tip = model.index_of(second).data(Qt.ItemDataRole.ToolTipRole)
+    assert "seen" in tip and not page.evidence.branch_panel.findChildren(QLineEdit), "they are in one place"
     assert ended(qtbot, page, page.view.branches.back_action.trigger).started.run == first
 
 
 @pytest.mark.slow
-def test_a_name_that_is_being_written_is_saved_when_another_run_begins(qtbot, open_record):
-    page = open_record()
-    page.context.project.set_options(constraint="off")
-    first = ended(qtbot, page, page.run).started.run
-    choose(page, 0)
-    ended(qtbot, page, page.evidence.branch_bar.actions_["delete"].trigger)
-    branch = page.context.runs.state.started.run
-    panel = page.evidence.branch_panel
-    panel.name_edit.setFocus()
-    QTest.keyClicks(panel.name_edit, "the second try")
-    ended(qtbot, page, page.run)
-    names = lambda: {row.id: row.name for row in page.context.services.history.rows()}  # noqa: E731
-    qtbot.waitUntil(lambda: names().get(branch) == "the second try")
-    assert not names()[first]
+def test_the_name_of_a_branch_is_whole_where_there_is_room_beside_its_text(open_window, qtbot):
+    window = open_window(scripted)
+    view = window.page(PageId.PLAYGROUND).view
+    for events in (MASKED, bundled_run("search-relaxed.jsonl")):
+        with qtbot.waitSignal(window.runs.ended):
+            window.runs.show_record(events)
+    tree = view.branches.tree
+    qtbot.waitUntil(tree.isVisible)
+    words = tree.model().index(0, 0, tree.model().index(0, 0)).data()
+    assert words.endswith("without minimum of max_results")
+    assert tree.columnWidth(0) >= tree.sizeHintForColumn(0)
 
 
 @pytest.mark.slow

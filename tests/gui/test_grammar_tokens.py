@@ -28,6 +28,7 @@ from glyphscope_gui.runs.alternatives_table import (
     REFUSED_ROLE,
     TEXT,
     AlternativesModel,
+    AlternativesTable,
 )
 from glyphscope_gui.runs.recorder import bundled_run
 from glyphscope_gui.runs.token_rules import LEFT, UNRELATED, RuleCost, RuleReader
@@ -196,6 +197,40 @@ def test_a_reason_of_several_alternatives_is_shown_once_with_a_number_that_leads
     assert "too large" in model.index(2, TEXT).data(Qt.ItemDataRole.ToolTipRole)
 
 
+def test_reasons_that_differ_in_the_letters_of_their_tokens_are_one():
+    model = AlternativesModel()
+    texts = (" context", " results", " max", '";', " cat")
+    rows = tuple(Alternative(n, text.encode(), text, 0.1, 0.0, False) for n, text in enumerate(texts))
+    why = [f"no remaining argument begins with '{letter}'" for letter in "cr"]
+    model.show(
+        rows, [*why, "'max_results' is already given", "a key or '}' must come here, not ';'", why[0]], 9
+    )
+    roles = (NUMBER_ROLE, REASON_ROLE)
+    assert [[model.index(row, TEXT).data(role) for role in roles] for row in range(5)] == [
+        ["¹", "¹ no remaining argument begins with 'c', 'r'"],
+        ["¹", ""],
+        ["", "'max_results' is already given"],
+        ["", "a key or '}' must come here, not ';'"],
+        ["¹", ""],
+    ]
+    assert "begins with 'r'" in model.index(1, TEXT).data(Qt.ItemDataRole.ToolTipRole)
+
+
+def test_a_long_reason_has_as_many_lines_as_it_needs(qtbot):
+    model = AlternativesModel()
+    table = AlternativesTable(model)
+    qtbot.addWidget(table)
+    rows = tuple(Alternative(n, b"x", "x", 0.1, 0.0, False) for n in range(3))
+    model.show(rows, ["a reason of some words " * 5, "", "short"], 9)
+    table.resize(240, 400)
+    table.show()
+    bare, short = table.rowHeight(1), table.rowHeight(2)
+    qtbot.waitUntil(lambda: table.rowHeight(0) - bare >= 2.5 * (short - bare))
+    table.resize(1200, 400)
+    qtbot.waitUntil(lambda: table.rowHeight(0) == short)
+    assert table.sizeHint().height() >= table.rowHeight(0) + bare + short
+
+
 def test_a_masked_token_is_explained_by_the_constraint_whose_relaxation_allows_it():
     asked = request()
     reader = RuleReader(asked, default_registry())
@@ -251,7 +286,7 @@ def test_a_replayed_run_shows_the_rules_of_its_tokens_their_costs_and_their_plac
     )  # the rule has a column where there is room beside the evidence, which has it too
     page, grammar = window.page(PageId.PLAYGROUND), window.page(PageId.GRAMMAR).view
     view, evidence, costs = page.view, page.evidence, grammar.costs
-    view.tabs.setCurrentWidget(view.tokens)
+    view.show_detail("tokens")
     shown(qtbot, window.context, run(request(constraint="off"), ScriptedModel(CALL)))
     assert view.tokens.isColumnHidden(RULE) and not evidence.rule_line.isVisible()
     assert costs.words.text() == NOT_MEASURED

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from PySide6.QtWidgets import QPushButton
+from PySide6.QtWidgets import QApplication, QPushButton
 
 from fake_context import scripted
 from glyphscope.base.errors import RegistryError
@@ -215,3 +215,22 @@ def test_the_settings_that_made_the_shown_run_are_marked_where_others_are_shown(
     assert "This run" not in hint.text(), "its settings are shown"
     page.context.record.leave()
     qtbot.waitUntil(lambda: "tool loop" in hint.text())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [(1440, 900), (1024, 700)])
+def test_a_record_moves_nothing_beside_the_models_name(open_window, qtbot, record, size):
+    window = open_window(scripted, size=size)
+    header = window.header
+    window.picker.set_model("embedded", "SmolLM2-135M-Instruct", "Q4_1")
+    options = msgspec.structs.replace(record[0].request, model="")
+    header.show_options(options)
+    parts = (header.picker, header.notation, header.constraint)
+    QApplication.processEvents()
+    before = [part.geometry() for part in parts]
+    for name in ("SmolLM2-135M-Instruct", "a-model-with-a-very-long-name-of-40-letters", "x"):
+        window.picker.show_record(name)
+        header.show_record(options)
+        QApplication.processEvents()
+        assert [part.geometry() for part in parts] == before, name
+    assert "x" in window.picker.accessibleName()

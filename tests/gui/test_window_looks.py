@@ -7,14 +7,16 @@ from collections import Counter
 
 import msgspec
 import pytest
-from PySide6.QtCore import QEvent, QObject, QRect, QSize, Qt
+from PySide6.QtCore import QEvent, QObject, QPoint, QRect, QSize, Qt
 from PySide6.QtGui import QFont, QStandardItemModel
-from PySide6.QtWidgets import QApplication, QScrollArea, QWidget
+from PySide6.QtWidgets import QApplication, QComboBox, QScrollArea, QWidget
 
 from every_page import ABORTED, show_masked
 from examples import some
 from fake_context import scripted
 from glyphscope.events import RunFinished
+from glyphscope.runs import run_state
+from glyphscope_gui.playground.verdict_line import BudgetGauges, LoopBudget, budgets
 from glyphscope_gui.run_settings.options import shorter_words
 from glyphscope_gui.runs.recorder import bundled_run
 from glyphscope_gui.shared import MIN_NAME, ElidedLabel, PlainTable
@@ -27,6 +29,7 @@ from glyphscope_gui.shell.main_window import (
     first_geometry,
     inside_screen,
 )
+from glyphscope_gui.theme import theme
 from glyphscope_gui.theme.fonts import window_points
 from made_runs import loop_run
 
@@ -184,7 +187,7 @@ def test_the_tab_below_the_transcript_and_the_open_sections_are_those_of_the_las
     page = first.page(PageId.PLAYGROUND)
     with qtbot.waitSignal(first.runs.ended):
         first.runs.replay(bundled_run(RECORD), 0)
-    assert page.view.tabs.currentWidget() is page.view.fields
+    assert page.view.fields.isVisible()
     assert [name for name, section in page.evidence.sections.items() if section.is_open] == ["branch"]
     assert not page.evidence.influence_place.is_made, "what is folded costs nothing"
     page.view.tabs.setCurrentWidget(page.view.steps)
@@ -312,6 +315,78 @@ def test_the_transcript_has_its_share_of_the_window_in_every_state(window, qtbot
         QApplication.processEvents()
         shares[state] = round(view.stream.height() / window.height(), 3)
     assert min(shares.values()) >= LEAST[size], shares
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", LEAST)
+def test_the_panel_below_the_transcript_has_whole_rows_and_two_of_them_in_every_state(window, qtbot, size):
+    window.resize(*size)
+    view = window.page(PageId.PLAYGROUND).view
+    view.show_detail("fields")
+    for state, events in RUNS.items():
+        with qtbot.waitSignal(window.runs.ended):
+            window.runs.show_record(tuple(events))
+        view.show_detail("fields")
+        table = view.fields
+
+        def has_whole_rows(table=table):
+            row, room = table.verticalHeader().defaultSectionSize(), table.viewport().height()
+            rows = table.model().rowCount()
+            assert room >= min(rows, 2) * row, (room, row)
+            assert room >= rows * row or room % row == 0, (room, row)
+
+        if state != "empty":
+            qtbot.waitUntil(has_whole_rows)
+
+
+@pytest.mark.slow
+def test_the_reply_is_below_the_text_of_a_continuation(window, qtbot):
+    window.resize(1024, 700)
+    with qtbot.waitSignal(window.runs.ended):
+        window.runs.replay(bundled_run(ABORTED), 0)
+    stream = window.page(PageId.PLAYGROUND).view.stream
+    stream.show_continuation('https://example.com"}\n\nThe answer is: 0.78')
+    foot = window.page(PageId.PLAYGROUND).view.reply
+
+    def is_below():
+        end = stream.document().documentLayout().blockBoundingRect(stream.document().lastBlock()).bottom()
+        assert foot.isVisible() and foot.y() >= end - stream.verticalScrollBar().value() - 1
+
+    qtbot.waitUntil(is_below)
+
+
+def test_the_limit_that_ended_a_run_is_in_sight_where_there_is_no_room_for_all(qtbot):
+    gauges = BudgetGauges()
+    qtbot.addWidget(gauges)
+    used = budgets(run_state(loop_run()), 60.0)
+    gauges.show_budgets((*used, LoopBudget("max_identical_calls", "Same call", 2, 1, fired=True)))
+    whole = gauges.sizeHint().width()
+    gauges.resize(whole, 20)
+    assert len(gauges.in_sight()) == len(used) + 1
+    gauges.resize(whole // 3, 20)
+    assert [budget.fired for budget in gauges.in_sight()][-1] and len(gauges.in_sight()) <= 2
+    gauges.resize(5, 20)
+    assert gauges.in_sight() == ()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("theme_name", ["light", "dark"])
+def test_the_list_of_a_box_has_one_frame_and_the_selection_of_other_lists(window, qtbot, theme_name):
+    window.context.themes.choose(theme_name)
+    window.context.themes.finish()
+    box = QComboBox(window)
+    box.addItems(["one", "two", "three"])
+    popup, view = box.view().parentWidget(), box.view()
+    popup.resize(120, 90)
+    view.setCurrentIndex(box.model().index(0, 0))
+    popup.grab()  # which lays it out: popups of the test's platform print warnings
+    image, origin = popup.grab().toImage(), view.viewport().mapTo(popup, QPoint(0, 0))
+    first, last = (view.visualRect(box.model().index(row, 0)).translated(origin).center() for row in (0, 2))
+    edge = [image.pixelColor(x, last.y()).name() for x in range(9)]
+    colors = [theme().color(role).name() for role in ("border-strong", "panel", "selection")]
+    assert edge == [colors[0], *colors[1:2] * 8]
+    assert image.pixelColor(popup.width() - 12, first.y()).name() == colors[2]
+    window.context.themes.choose("light")
 
 
 @pytest.mark.slow

@@ -6,12 +6,13 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import takewhile
 from typing import Any, Literal, NamedTuple
 
 from glyphscope.base.errors import GlyphscopeError
 from glyphscope.base.shorten import excerpt
 from glyphscope.base.translate import Translate, english
-from glyphscope.events import RunRequest
+from glyphscope.events import QuestionAnswered, RunRequest, ToolResult
 from glyphscope.grammar import example_arguments
 from glyphscope.notation import write_call
 from glyphscope.registry import Tool
@@ -28,7 +29,7 @@ LEAST_TIMES, LEAST_WORDS = 4, 12
 
 class Copied(NamedTuple):
     """An argument of the call with that index whose value is that of the tool's example in the prompt, or the default
-    of its schema, and does not occur in the user's messages.
+    of its schema, and occurs neither in the user's messages nor in the results of earlier calls.
     """
 
     call: int
@@ -47,7 +48,11 @@ def copied_values(state: RunState, stage: StageState) -> tuple[Copied, ...]:
     registry = state.whole_registry
     if request is None or registry is None or not stage.calls:
         return ()
-    asked = "\n".join((request.prompt, *(each.content for each in request.history if each.role == "user")))
+    said = [request.prompt, *(each.content for each in request.history if each.role in ("user", "tool"))]
+    for before in takewhile(lambda each: each is not stage, state.stages):
+        said += [event.sent or event.message for event in before.outline if isinstance(event, ToolResult)]
+        said += [event.answer or "" for event in before.outline if isinstance(event, QuestionAnswered)]
+    asked = "\n".join(said)
     found: list[Copied] = []
     for call in stage.calls:
         if (tool := registry.get(call.tool)) is None:

@@ -19,7 +19,7 @@ from glyphscope_gui.shared.fields import choice_box
 from glyphscope_gui.shared.labels import PlainLabel, named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import FollowsSize, hbox, splitter, vbox
-from glyphscope_gui.shared.plain_table import PlainTable, PlainTree
+from glyphscope_gui.shared.plain_table import PlainTable, PlainTree, WholeRows
 from glyphscope_gui.shared.plain_text import plain_data, plain_tip
 from glyphscope_gui.shared.table_model import Index, TableModel, TreeModel, TreeRows
 
@@ -327,6 +327,8 @@ class EvalPair(FollowsSize, QWidget):
         self.words.setContentsMargins(9, 0, 9, 0)
         column = vbox(self.words, (self.aligned, 1), parent=below, margins=(0, 6, 0, 0), spacing=6)
         column.addStretch(0)
-        self._splitter = splitter(Qt.Orientation.Vertical, (self.table, below), (3, 2), of_cards=False)
+        self._splitter = splitter(
+            Qt.Orientation.Vertical, (WholeRows(self.table), below), (3, 2), of_cards=False
+        )
         self.counted.setContentsMargins(9, 0, 9, 0)
         vbox(arms, self.counted, (self._splitter, 1), parent=self, spacing=6)

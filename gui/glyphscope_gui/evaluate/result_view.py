@@ -189,7 +189,7 @@ class EvalResultView(QWidget):
         self.table_card = Card(
             tr("Result"), upper, hint=_HINT, actions=(self.measure,), padded=False, parent=self.rows
         )
-        self.runs_card = Card(tr("Runs"), self.runs, padded=False, parent=self.rows)
+        self.runs_card = Card(tr("Runs"), WholeRows(self.runs), padded=False, parent=self.rows)
         fill_splitter(self.rows, (self.table_card, self.runs_card), (5, 3))
         side = named(QFrame(self.columns), "card")
         fill_splitter(self.columns, (self.rows, side), (2, 1))

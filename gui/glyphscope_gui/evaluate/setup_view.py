@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 from PySide6.QtCore import QAbstractItemModel, QSignalBlocker, QSize, Qt, Signal
-from PySide6.QtGui import QPainter, QPaintEvent
+from PySide6.QtGui import QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QMenu, QPushButton, QSizePolicy, QSpinBox, QWidget
 
 from glyphscope.base.errors import GlyphscopeError
@@ -537,6 +537,11 @@ class _Scrolled(ScrollArea):
     def __init__(self, inside: QWidget, parent: QWidget) -> None:
         super().__init__(inside, parent)
         self._inside = inside
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        if event.size().width() != event.oldSize().width():
+            self.updateGeometry()  # its words need other lines
 
     def sizeHint(self) -> QSize:
         layout = self._inside.layout()

@@ -29,7 +29,7 @@ from glyphscope_gui.shared.labels import ElidedLabel, ElidedLink, PlainLabel, li
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import Part, hbox, holder, splitter, vbox
 from glyphscope_gui.shared.notice_banner import NoticeBanner
-from glyphscope_gui.shared.plain_table import PlainTable
+from glyphscope_gui.shared.plain_table import PlainTable, WholeRows
 from glyphscope_gui.shared.segmented import Segmented
 from glyphscope_gui.shared.table_model import TableModel
 from glyphscope_gui.theme import mono_font, theme
@@ -419,7 +419,9 @@ class GrammarPage(TakesFiles, QWidget):
         against = _hint(tr("Lines that differ from the tools’ grammar"))
         against.setContentsMargins(PAD - 5, 6, 0, 2)
         differences = vbox(self.differences, against, (self.lines, 1), spacing=0)
-        self._add_tab(tr("Constraints"), self.enforcement, self.lacking, (self.enforcement_hint, 1))
+        self._add_tab(
+            tr("Constraints"), WholeRows(self.enforcement), self.lacking, (self.enforcement_hint, 1)
+        )
         self._add_tab(
             tr("Examples"), self.examples, (self.example_hint, 1), self.add_run_link, self.add_example_link
         )

@@ -21,7 +21,7 @@ from glyphscope_gui.shared.labels import PlainLabel, link, named, push_button
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, FollowsSize, hbox, holder, stack, vbox
 from glyphscope_gui.shared.notice_banner import NoticeBanner
-from glyphscope_gui.shared.plain_table import PlainList
+from glyphscope_gui.shared.plain_table import PlainList, WholeRows
 from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.shared.table_model import Index, ListModel
 from glyphscope_gui.theme import theme, ui_font
@@ -128,7 +128,7 @@ class LessonPage(FollowsSize, QWidget):
         below = hbox(self.export_button, STRETCH, margins=(12, 0, 12, 2))
         self.list_card = Card(
             tr("Lessons"),
-            holder(vbox((self.list, 1), below, spacing=4)),
+            holder(vbox((WholeRows(self.list), 1), below, spacing=4)),
             actions=(self.open_button,),
             padded=False,
         )
@@ -241,6 +241,7 @@ class LessonList(FollowsSize, PlainList):
 
     def _fit(self) -> None:
         self.scheduleDelayedItemsLayout()
+        self.updateGeometry()
 
 
 def _title_font() -> QFont:

@@ -159,7 +159,7 @@ class ModelPicker(QToolButton):
         return self._progress_text or tr("Loading {name}", name=self._shown.name), done
 
     def sizeHint(self) -> QSize:
-        name, more = self._words()
+        name, more = self._shown if self._record else self._words()  # a record moves nothing beside it
         width = self.fontMetrics().horizontalAdvance(name) + QFontMetrics(mono_font(-1)).horizontalAdvance(
             more
         )

@@ -94,7 +94,6 @@ class BranchPresenter(QObject):
     def show_run(self, shown: ShownRun) -> None:
         if shown.run is not self._state:
             self._state = shown.run
-            self._panel.commit_edits()
             self._forget()
         self.branches.show_run(shown)
 
@@ -147,11 +146,9 @@ class BranchPresenter(QObject):
         self._context.recorder.described.connect(branches.look_again)
         branches.keepRequested.connect(self._context.recorder.keep)
         self._card.tree.runChosen.connect(self._run_chosen)
-        self._card.model.renamed.connect(lambda run, name: branches.describe(run, name=name))
+        self._card.model.renamed.connect(branches.rename)
         self._card.back_action.triggered.connect(lambda _checked=False: branches.back())
         self._card.forward_action.triggered.connect(lambda _checked=False: branches.forward())
-        self._panel.nameRequested.connect(lambda run, name: branches.describe(run, name=name))
-        self._panel.noteRequested.connect(lambda run, note: branches.describe(run, note=note))
 
     def _connect_tokens(self) -> None:
         table = self._evidence.alternatives
@@ -272,7 +269,7 @@ class BranchPresenter(QObject):
         where += tr(" That run is not in the history.") if gone else ""
         self._evidence.sections["branch"].set_title(tr("This branch") if is_branch else tr("This run"))
         self._find_cost(request)
-        self._panel.show_run(branches.shown, where, kin.row.name, kin.row.note)
+        self._panel.show_where(where)
 
     # -- one token of the shown run ----------------------------------------------------------------------------
 
@@ -315,7 +312,6 @@ class BranchPresenter(QObject):
         other = self._page.stage is not self._runs.state.stages[0]
         words = BUSY if busy else self._why_not or (_OTHER_TEXT if other else "")
         self._bar.show_why_not(words)
-        self._panel.set_editable(not busy)
         self._show_tree_actions()
 
     def _show_tree_actions(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QFrame, QMenu, QTabWidget, QWidget
 
@@ -36,6 +36,7 @@ from glyphscope_gui.shared.layouts import (
     visible_height,
 )
 from glyphscope_gui.shared.notice_banner import NoticeBanner
+from glyphscope_gui.shared.plain_table import WholeRows
 from glyphscope_gui.shared.plain_text import copy_text
 from glyphscope_gui.shared.run_words import cached_words
 from glyphscope_gui.shared.verdict import VerdictLegend
@@ -49,7 +50,7 @@ LOW = 660
 """Pixels of height below which the page saves lines."""
 TRANSCRIPT_SHARE, LOW_SHARE = 0.72, 0.75
 """The transcript's share of the height that it has with the panel below it, and in a low window."""
-LEAST_TRANSCRIPT, DETAILS = 0.4, 132
+LEAST_TRANSCRIPT, DETAILS = 0.394, 132
 """The share of the window's height that the transcript keeps where the panel needs room for two rows of a table, and
 that height of the panel in pixels, at the usual text size.
 """
@@ -87,6 +88,7 @@ class RunPage(FollowsSize, QWidget):
         self.verdict = VerdictLine(self, actions=(self.copy_button, self.share_button))
         self.fields = FieldTable(self.fields_model, self)
         self.tokens = TokenTable(self.tokens_model, self)
+        self._field_rows, self._token_rows = WholeRows(self.fields), WholeRows(self.tokens)
         self.steps, self.sizes, self.impact = StepsView(self), SizesView(self), MaskImpactView(self)
         self.about_prompt = PlainLabel(tr("Read-only"), self, role="muted")
         self.costs = ElidedLabel(self, Qt.TextElideMode.ElideRight, role="muted")
@@ -98,7 +100,7 @@ class RunPage(FollowsSize, QWidget):
         tip = tr("Start a new conversation: send this message without the earlier ones")
         self.new_link = named(ElidedLink(self), "newConversationLink", tip=tip)
         self.new_link.set_words(tr("New conversation"))
-        self._detail: QWidget = self.fields
+        self._detail: QWidget = self._field_rows
         """The tab that the user chose."""
         self._share = 0.0
         """The transcript's share that the user chose; 0 for the usual one."""
@@ -135,8 +137,8 @@ class RunPage(FollowsSize, QWidget):
             view.show_stage(shown)
         limits = self.stream.rows.limits if shown.over or shown.run.stages[-1].outline else {}
         self.verdict.show_run(shown, budgets(shown.run, shown.run.now, limits))
-        if (words := _token_words(self.stage)) != self.tabs.tabText(self.tabs.indexOf(self.tokens)):
-            self.tabs.setTabText(self.tabs.indexOf(self.tokens), words)
+        if (words := _token_words(self.stage)) != self.tabs.tabText(self.tabs.indexOf(self._token_rows)):
+            self.tabs.setTabText(self.tabs.indexOf(self._token_rows), words)
             self._fit_legend()
         if is_other:
             self._ended = False
@@ -151,7 +153,7 @@ class RunPage(FollowsSize, QWidget):
         self.tokens.choose(self.tokens_model.rowCount() - 1)
 
     def focus_tokens(self) -> None:
-        self.tabs.setCurrentWidget(self.tokens)
+        self.tabs.setCurrentWidget(self._token_rows)
         self.tokens.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _begin(self, state: RunState) -> None:
@@ -271,6 +273,12 @@ class RunPage(FollowsSize, QWidget):
         tip = tr("Save the run as a page, a bundle or a test, or in the form of another program")
         self.share_button = named(link(tr("Share…"), tip, self), "shareButton", tr("Share the run"))
 
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Divide the height again where a line more of the verdict has changed it."""
+        if event.type() == QEvent.Type.Resize:
+            self._share_room()
+        return super().eventFilter(watched, event)
+
     def _share_room(self) -> None:
         """Divide the height between transcript and panel."""
         room = self.splitter.height() - self.splitter.handleWidth()
@@ -352,8 +360,8 @@ class RunPage(FollowsSize, QWidget):
             self.rendered_link,
             spacing=12,
         )
-        self.prompt_card = named(QFrame(self), "card", tr("Prompt"))
-        vbox(self.prompt_edit, line, parent=self.prompt_card, margins=(PAD, 8, PAD, 5), spacing=3)
+        self.prompt_card = named(QFrame(self), "card", tr("Your prompt"))
+        vbox(self.prompt_edit, line, parent=self.prompt_card, margins=(PAD, 7, PAD, 5), spacing=3)
         self.about_prompt.hide()
         card = named(QFrame(self), "card", tr("Transcript"))
         vbox(self.stream, parent=card, margins=(1, 2, 3, 2))
@@ -363,8 +371,8 @@ class RunPage(FollowsSize, QWidget):
         replace_content(impact, self.impact)
         self._details: dict[str, QWidget] = {}
         for name, widget, title in (
-            ("fields", self.fields, tr("Fields")),
-            ("tokens", self.tokens, tr("Tokens")),
+            ("fields", self._field_rows, tr("Fields")),
+            ("tokens", self._token_rows, tr("Tokens")),
             ("steps", self.steps, tr("Steps")),
             ("sizes", self.sizes, tr("Sizes")),
             ("impact", impact, tr("Mask impact")),
@@ -379,13 +387,14 @@ class RunPage(FollowsSize, QWidget):
         self.tabs.setElideMode(Qt.TextElideMode.ElideRight)
         self.tabs.currentChanged.connect(self._tab_changed)
         self._below = below = named(QFrame(self), "card", tr("Details of the run"))
-        vbox(self.approval, self.question, self.tabs, parent=below, margins=(3, 1, 3, 4), spacing=0)
+        vbox(self.approval, self.question, self.tabs, parent=below, margins=(3, 1, 3, 2), spacing=0)
         self.legend.setParent(below)
         below.hide()  # until there is a run
         self.splitter = splitter(Qt.Orientation.Vertical, (card, below), (3, 1))
         self.splitter.splitterMoved.connect(self._border_moved)
+        self.splitter.installEventFilter(self)
         items = (self.prompt_card, self.verdict, (self.splitter, 1))
-        self._column = vbox(*items, parent=self, margins=8, spacing=7)
+        self._column = vbox(*items, parent=self, margins=8, spacing=6)
 
 
 def _token_words(stage: StageState) -> str:

@@ -96,6 +96,7 @@ class Transcript(StreamView):
             Qt.TextInteractionFlag.TextBrowserInteraction | Qt.TextInteractionFlag.TextSelectableByKeyboard
         )
         self.anchorClicked.connect(lambda link: self._notes.open(link, self))
+        self.document().documentLayout().documentSizeChanged.connect(lambda _size: self._place_foot())
 
     # -- the run -----------------------------------------------------------------------------------------------
 
@@ -264,6 +265,9 @@ class Transcript(StreamView):
 
     def _place_headers(self) -> None:
         super()._place_headers()
+        self._place_foot()
+
+    def _place_foot(self) -> None:
         if self._foot is not None:
             high, left = self._foot.sizeHint().height(), self.margin + 1
             end = self.document().documentLayout().documentSize().height() - self.verticalScrollBar().value()

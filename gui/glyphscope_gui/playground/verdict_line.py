@@ -4,7 +4,7 @@ strategy.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from PySide6.QtCore import QRectF, QSize, Qt
@@ -123,9 +123,7 @@ class BudgetGauges(QWidget):
         self.update()
 
     def sizeHint(self) -> QSize:
-        metrics = self._metrics()
-        widths = [metrics.horizontalAdvance(self._words(budget)) for budget in self._budgets]
-        return QSize(sum(widths) + BETWEEN * max(len(widths) - 1, 0), metrics.height() + 5)
+        return QSize(self._needed(self._budgets), self._metrics().height() + 5)
 
     def minimumSizeHint(self) -> QSize:
         return QSize(0, self.sizeHint().height())
@@ -135,17 +133,28 @@ class BudgetGauges(QWidget):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setFont(self._font())
         metrics, colors = self._metrics(), theme()
-        x = max(self.width() - self.sizeHint().width(), 0)
-        for budget in self._budgets:
+        shown = self.in_sight()
+        x = max(self.width() - self._needed(shown), 0)
+        for budget in shown:
             words = self._words(budget)
             width = metrics.horizontalAdvance(words)
-            if x + width > self.width():  # the tooltip shows the hidden ones
-                break
             painter.setPen(colors.color("impossible" if budget.fired else "text-muted"))
             painter.drawText(x, metrics.ascent(), words)
             share = min(budget.used / budget.most, 1.0) if budget.most else 0.0
             paint_share(painter, QRectF(x, metrics.height() + 1, width, 3), share, fired=budget.fired)
             x += width + BETWEEN
+
+    def in_sight(self) -> tuple[LoopBudget, ...]:
+        """The budgets for which there is room, above all those that were reached; the hint has the others."""
+        shown = list(self._budgets)
+        while shown and self._needed(shown) > self.width():
+            shown.remove(next((budget for budget in reversed(shown) if not budget.fired), shown[-1]))
+        return tuple(shown)
+
+    def _needed(self, budgets: Sequence[LoopBudget]) -> int:
+        metrics = self._metrics()
+        widths = [metrics.horizontalAdvance(self._words(budget)) for budget in budgets]
+        return sum(widths) + BETWEEN * max(len(widths) - 1, 0)
 
     def _words(self, budget: LoopBudget) -> str:
         return f"{FIRED if budget.fired else ''}{budget.words}"
@@ -223,7 +232,7 @@ class VerdictLine(FollowsSize, QFrame):
         self._first = hbox((self.title, 1), self.figures, self.button, *links, spacing=10)
         self._second = hbox(STRETCH, self.gauges, spacing=10)
         items = (self._first, self.details, self._second)
-        vbox(*items, parent=self, margins=(PAD, 5, 8, 5), spacing=2)
+        vbox(*items, parent=self, margins=(PAD, 4, 8, 4), spacing=2)
         for widget in (self, self.figures, self.follow_link, self.button, self.details, self.gauges):
             widget.hide()
 

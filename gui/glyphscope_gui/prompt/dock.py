@@ -24,6 +24,7 @@ from glyphscope_gui.shared.icon_button import IconButton
 from glyphscope_gui.shared.labels import ElidedLabel, ElidedLink, named, push_button, show_words, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import ScrollArea, hbox, holder, splitter, stack, vbox
+from glyphscope_gui.shared.plain_table import WholeRows
 from glyphscope_gui.shared.plain_text import copy_text, shown_part
 from glyphscope_gui.shared.run_words import cached_words
 from glyphscope_gui.shared.text_edits import GrowingEdit
@@ -169,6 +170,7 @@ class PromptDock(QWidget):
         self.copy_button.clicked.connect(lambda: copy_text(self._shown_text))
         self.costs_model = PromptCostsModel(self)
         self.costs = PromptCosts(self.costs_model, self)
+        self._costs_place = WholeRows(self.costs)
         self.part = PartEditor(self)
         self.run_button = push_button(
             tr("Run again"), self, name="promptRunButton", tip=tr("Run the current prompt (Ctrl+Enter)")
@@ -203,7 +205,7 @@ class PromptDock(QWidget):
         self.caption.setText(self._caption(shown))
         self.costs_model.show_rows(shown.rows, counted=bool(prompt.tokens))
         self.costs.setAccessibleDescription(self.costs_model.words())
-        self.costs.setVisible(bool(shown.rows.costs))
+        self._costs_place.setVisible(bool(shown.rows.costs))
         self.changes.show_prompt(shown)
         self._mark(self.costs.chosen())
 
@@ -263,7 +265,7 @@ class PromptDock(QWidget):
         self.rendered_view.show_prompt(text)
         self.caption.setText(tr("Before the model’s chat template. The tokens are not counted yet."))
         self.costs_model.show_rows(CostRows())
-        self.costs.setVisible(False)
+        self._costs_place.setVisible(False)
         self.part.show_place(None)
 
     def _show_problem(self, problem: str) -> None:
@@ -323,7 +325,7 @@ class PromptDock(QWidget):
     def _lay_out(self) -> None:
         top = hbox((self.preset_combo, 1), self.reset_button, spacing=8)
         template = holder(vbox(top, (self.system_edit, 1), self.problem, margins=(14, 12), spacing=10), self)
-        parts = ((self.costs, 1), self.part, (self.run_button, 0, Qt.AlignmentFlag.AlignRight))
+        parts = ((self._costs_place, 1), self.part, (self.run_button, 0, Qt.AlignmentFlag.AlignRight))
         below = holder(vbox(*parts, margins=(0, 6, 0, 0), spacing=10), self)
         views = splitter(Qt.Orientation.Vertical, (self.rendered_view, below), (0, 0), of_cards=False)
         views.setSizes([400, 500])

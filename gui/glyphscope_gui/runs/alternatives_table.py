@@ -1,17 +1,18 @@
 """The alternatives of the chosen token: bars of raw probability, and the reason of a masked one.
 
-A reason of several tokens is written once: a number leads from the others to it.
+A reason of several tokens is written once, with the letters of each where it names them: a number leads from the
+others to it.
 """
 
 from __future__ import annotations
 
-from collections import Counter
+import re
 from collections.abc import Sequence
 from itertools import chain, repeat
 from typing import Any, NamedTuple
 
-from PySide6.QtCore import QModelIndex, QObject, QRectF, Qt, Signal
-from PySide6.QtGui import QBrush, QFontMetrics, QPainter
+from PySide6.QtCore import QModelIndex, QObject, QPointF, QRectF, Qt, Signal
+from PySide6.QtGui import QBrush, QFontMetrics, QPainter, QTextLayout
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QHeaderView,
@@ -21,14 +22,23 @@ from PySide6.QtWidgets import (
 )
 
 from glyphscope.base.figures import UNKNOWN, percent
+from glyphscope.base.shorten import listed
 from glyphscope.base.tokens import token_text
+from glyphscope.base.visible import visible
 from glyphscope.events import Alternative, RunRequest, Token
 from glyphscope.explain.masked import AlternativeReasons, Reasons, token_reasons
 from glyphscope.registry import ToolRegistry
 from glyphscope.runs import StageState
 from glyphscope.runs.state import NO_STAGE, StagePlace
 from glyphscope_gui.shared.background import Background
-from glyphscope_gui.shared.cells import paint_bar, paint_selection, paint_words
+from glyphscope_gui.shared.cells import (
+    MAX_WORD_LINES,
+    height_of,
+    lay_out_text,
+    paint_bar,
+    paint_selection,
+    paint_words,
+)
 from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_table import WholeTable
@@ -85,8 +95,8 @@ class AlternativesModel(TableModel[AlternativeRow]):
         super().__init__(parent)
         self._background = Background(self)
         self._refusal_of_all = ""
-        self._said: dict[str, tuple[AlternativeRow, str]] = {}
-        """For each reason, the first row that has it, and its number if others have it too."""
+        self._said: dict[str, tuple[AlternativeRow, str, str]] = {}
+        """For each reason, the first row that has it, the words there, and its number if others have it too."""
         self._chosen: int | bytes = -1
         self._special: frozenset[int] = frozenset()
 
@@ -148,11 +158,17 @@ class AlternativesModel(TableModel[AlternativeRow]):
         self._changed()
 
     def _number(self, rows: Sequence[AlternativeRow]) -> None:
-        """Number the reasons that several rows have."""
-        counts = Counter(filter(None, map(self._reason, rows)))
-        marks = dict(zip((words for words, count in counts.items() if count > 1), _MARKS))
-        first = {self._reason(row): row for row in reversed(rows)}
-        self._said = {words: (first[words], marks.get(words, "")) for words in counts}
+        """Number the reasons that several rows have, and join those that differ in the letters of their tokens."""
+        found: dict[tuple[str, ...], list[AlternativeRow]] = {}
+        for row in rows:
+            if words := self._reason(row):
+                found.setdefault(_frame(words, row.alternative), []).append(row)
+        marks, self._said = iter(_MARKS), {}
+        for frame, same in found.items():
+            mark = next(marks, "") if len(same) > 1 else ""
+            own = list(dict.fromkeys(_own(self._reason(row), row.alternative) for row in same))
+            words = listed(own, _MAX_OWN).join(frame)
+            self._said |= {self._reason(row): (same[0], words, mark) for row in same}
 
     def _reason(self, row: AlternativeRow) -> str:
         """The reason that is shown below the row; "" for none, or the one that is shown for all."""
@@ -197,13 +213,36 @@ class AlternativesModel(TableModel[AlternativeRow]):
         one = row.alternative
         if role == ALTERNATIVE_ROLE:
             return one
-        first, mark = self._said.get(self._reason(row), (row, ""))
+        first, words, mark = self._said.get(self._reason(row), (row, "", ""))
         if role == NUMBER_ROLE:
             return mark
         if role in (REASON_ROLE, REFUSED_ROLE):  # the hint contains all of them
-            words = self._reason(row) if first is row and (role == REASON_ROLE) is bool(row.reason) else ""
-            return words and f"{mark} {words}".lstrip()
+            shown = words if first is row and (role == REASON_ROLE) is bool(row.reason) else ""
+            return shown and f"{mark} {shown}".lstrip()
         return self._chosen in (one.id, one.data) if role == CHOSEN_ROLE else None
+
+
+_QUOTED = re.compile(r"'[^']+'|\"(?:[^\"\\]|\\.)+\"")
+_MAX_OWN = 4
+"""Different letters of tokens in a reason that these have in common."""
+
+
+def _own_place(words: str, one: Alternative) -> tuple[int, int]:
+    """The last place of the reason that quotes letters of the token; its end twice if there is none."""
+    quoted = [each for each in _QUOTED.finditer(words) if each[0][1:-1] in one.text]
+    return quoted[-1].span() if quoted else (len(words), len(words))
+
+
+def _frame(words: str, one: Alternative) -> tuple[str, str]:
+    """The reason before and after the letters of the token that it quotes."""
+    start, end = _own_place(words, one)
+    return words[:start], words[end:]
+
+
+def _own(words: str, one: Alternative) -> str:
+    """The quoted letters of the token in the reason: `'a'`; empty without any."""
+    start, end = _own_place(words, one)
+    return words[start:end]
 
 
 _BAR_HEIGHT = 11
@@ -227,12 +266,9 @@ class AlternativeDelegate(QStyledItemDelegate):
             self._paint_bar(painter, line, alternative, impossible)
         else:
             self._paint_text(painter, line.adjusted(2, 0, -2, 0), index)
-        if why:
-            self._paint_words(painter, option, line.bottom(), why, "impossible")
-        refused = index.data(REFUSED_ROLE)
-        if refused:
-            below = line.bottom() + (small_height() if why else 0)
-            self._paint_words(painter, option, below, refused, "text-muted")
+        for words, role in ((why, "impossible"), (index.data(REFUSED_ROLE), "text-muted")):
+            if words:
+                self._paint_words(painter, option, line.bottom(), words, role)
         painter.restore()
 
     def _paint_bar(self, painter: QPainter, line: QRectF, alternative: Alternative, impossible: bool) -> None:
@@ -266,19 +302,18 @@ class AlternativeDelegate(QStyledItemDelegate):
         """Paint a cell's part of a text that spans the whole table, as Qt may repaint any cell alone."""
         table = option.widget
         width = table.viewport().width() if isinstance(table, QAbstractItemView) else option.rect.width()
-        font = ui_font(-1.5)
-        box = QRectF(2, top, width - 4, QFontMetrics(font).height())
-        painter.setClipRect(box & QRectF(option.rect))
-        paint_words(painter, box, why, font, role)
+        painter.setClipRect(option.rect)
+        painter.setPen(theme().color(role))
+        reason_layout(why, width).draw(painter, QPointF(2, top))
 
 
 def _line_height() -> int:
     return QFontMetrics(mono_font(-0.5)).height() + 7
 
 
-def small_height() -> int:
-    """Height of a line of words below a token."""
-    return QFontMetrics(ui_font(-1.5)).height() + 2
+def reason_layout(words: str, width: int) -> QTextLayout:
+    """A reason below its token, in a table of that width."""
+    return lay_out_text(visible(words), ui_font(-1.5), [], width - 4, MAX_WORD_LINES)
 
 
 class AlternativesTable(WholeTable):
@@ -314,15 +349,16 @@ class AlternativesTable(WholeTable):
         usual = QFontMetrics(mono_font(-0.5)).horizontalAdvance(f"{MASKED}·max_results"[:12]) + 8
         room = self.viewport().width() - self.columnWidth(RAW) - self.columnWidth(FINAL)
         self.setColumnWidth(TEXT, max(min(usual, room // 2), 24))
+        self._fit_heights()
 
     def _current_changed(self, current: QModelIndex, _before: QModelIndex) -> None:
         if current.isValid():
             self.rowChosen.emit(current.row())
 
     def _fit_heights(self) -> None:
-        line, small = _line_height(), small_height()
+        line, width = _line_height(), self.viewport().width()
         for row in range(self.model().rowCount()):
             index = self.model().index(row, TEXT)
-            lines = sum(bool(index.data(role)) for role in (REASON_ROLE, REFUSED_ROLE))
-            self.setRowHeight(row, line + small * lines)
+            words = index.data(REASON_ROLE) or index.data(REFUSED_ROLE)
+            self.setRowHeight(row, line + (round(height_of(reason_layout(words, width))) + 2 if words else 0))
         self.updateGeometry()

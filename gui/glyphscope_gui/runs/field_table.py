@@ -1,4 +1,4 @@
-"""The field table: value so far, verdict, and the constraint in words."""
+"""The field table: value, verdict, and the constraint in words."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from itertools import takewhile
 from typing import Any, TypeAlias
 
 from PySide6.QtCore import QModelIndex, QObject, QSize, Qt
-from PySide6.QtGui import QFont
+from PySide6.QtGui import QFont, QFontMetrics
 from PySide6.QtWidgets import QHeaderView, QWidget
 
 from glyphscope.base.pointer import readable, to_pointer
@@ -34,7 +34,7 @@ _Key: TypeAlias = tuple[int, str]
 """The index of a call, and the path of one of its fields."""
 _WHOLE = "call"
 """Stands for the whole call in place of a path, which begins with a slash or is empty."""
-COLUMNS = (tr("Field"), tr("Value so far"), tr("Verdict"), tr("Constraint"), tr("Decided at"), tr("Tokens"))
+COLUMNS = (tr("Field"), tr("Value"), tr("Verdict"), tr("Constraint"), tr("Decided at"), tr("Tokens"))
 FIELD, VALUE, VERDICT, CONSTRAINT, DECIDED, TOKENS = range(6)
 MAX_VALUE = 120
 """Characters of a value that are shown."""
@@ -337,7 +337,9 @@ class FieldTable(PlainTable):
         words = tr("The answer has no call or value, so it has no fields; the transcript shows its text.")
         is_empty = complete is not None and not self._fields.rowCount()
         self.show_nothing((words if shown.stage.tokens else NO_TOKENS) if is_empty else "")
-        self._complete = complete
+        is_new, self._complete = complete is not self._complete, complete
+        if is_new:
+            self._fit()
 
     def sizeHint(self) -> QSize:
         return QSize(400, self.height_of(min(max(self.model().rowCount(), MIN_ROWS), MAX_ROWS)))
@@ -352,8 +354,8 @@ class FieldTable(PlainTable):
         self.updateGeometry()
 
     def _fit(self) -> None:
-        """Fit the names, up to two fifths; value and constraint share the rest, each with at least the width
-        of its title.
+        """Fit the names, up to two fifths; value and constraint share the rest, each with at least the width of its
+        title. The constraint gets what complete values leave; those that still grow keep half of the rest.
         """
         width = self.viewport().width()
         for column, least in ((TOKENS, NARROW), (DECIDED, NARROWER)):
@@ -361,8 +363,10 @@ class FieldTable(PlainTable):
         room = width - sum(self.columnWidth(column) for column in (VERDICT, DECIDED, TOKENS))  # hidden: 0
         titles = self.least_width(VALUE) + self.least_width(CONSTRAINT)
         name = max(min(self._needed(FIELD), round(room * 0.4), room - titles), 1)
-        title = self.title_width(CONSTRAINT)
-        constraint = max(min(self._needed(CONSTRAINT), (room - name) // 2), title)
+        title, value = self.title_width(CONSTRAINT), (room - name) // 2
+        if self._complete is not None:
+            value = min(value, self._needed(VALUE))
+        constraint = max(min(self._needed(CONSTRAINT), room - name - value), title)
         self.setColumnWidth(FIELD, name)
         self.setColumnWidth(CONSTRAINT, constraint)
         rest = room - self.columnWidth(FIELD) - self.columnWidth(CONSTRAINT)
@@ -370,4 +374,10 @@ class FieldTable(PlainTable):
 
     def _needed(self, column: int) -> int:
         """The width in pixels that the title and the first rows need."""
-        return max(self.widest(column, MAX_MEASURED) + CELL, self.title_width(column))
+        widest = self.widest(column, MAX_MEASURED)
+        if column == VALUE:
+            letters = QFontMetrics(mono_font(-0.5))
+            widest = max(
+                (letters.horizontalAdvance(row.value) for row in self._fields.rows[:MAX_MEASURED]), default=0
+            )
+        return max(widest + CELL, self.title_width(column))

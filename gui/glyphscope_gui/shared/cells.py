@@ -308,7 +308,25 @@ def _range(start: int, length: int, look: QTextCharFormat) -> QTextLayout.Format
 def lay_out_text(
     text: str, font: QFont, ranges: list[QTextLayout.FormatRange], width: float, most: int
 ) -> QTextLayout:
-    """Lay out a text in at most `most` lines, broken anywhere."""
+    """Lay out a text in at most `most` lines, broken anywhere; the last one ends with dots if more follows."""
+    layout = _layout(text, font, ranges, width, most)
+    whole = text.encode("utf-16-le", "surrogatepass")
+    if most and layout.lineCount() == most:
+        last = layout.lineAt(most - 1)
+        start, end = 2 * last.textStart(), 2 * (last.textStart() + last.textLength())
+        if end < len(whole):
+            rest = whole[start:].decode("utf-16-le", "surrogatepass").replace("\n", " ")
+            rest = QFontMetrics(font).elidedText(
+                rest[:1000], Qt.TextElideMode.ElideRight, round(max(width, 20))
+            )
+            text = whole[:start].decode("utf-16-le", "surrogatepass") + rest
+            layout = _layout(text, font, ranges, width, most)
+    return layout
+
+
+def _layout(
+    text: str, font: QFont, ranges: list[QTextLayout.FormatRange], width: float, most: int
+) -> QTextLayout:
     layout = QTextLayout(text, font)
     option = QTextOption()
     option.setWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)

@@ -259,10 +259,14 @@ class LateWidget(Late[W], QWidget):
         self.setMinimumHeight(height)
 
     def _placed(self, made: W) -> W:
-        self._rows.addWidget(made)
-        made.show()  # now, as Qt would show it later
+        self._rows.addWidget(place := self._around(made))
+        place.show()  # now, as Qt would show it later
         self.setMinimumHeight(0)
         self.made.emit(made)
+        return made
+
+    def _around(self, made: W) -> QWidget:
+        """What is placed: the widget itself, or one around it."""
         return made
 
     def showEvent(self, event: QShowEvent) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from itertools import repeat
 from typing import Any
 
 from PySide6.QtCore import QAbstractItemModel, QEvent, QModelIndex, QPoint, QSize, Qt, Signal
@@ -26,6 +27,7 @@ MEASURED = 100
 """Rows whose texts are measured for the width of a column."""
 
 _Mode = QHeaderView.ResizeMode
+_NO_BAR = Qt.ScrollBarPolicy.ScrollBarAlwaysOff
 
 
 class PlainTable(QTableView):
@@ -305,45 +307,62 @@ class WholeTable(PlainTable):
 
 
 class WholeRows(QWidget):
-    """The place of a table or list: it ends with a whole row, not with a part of one."""
+    """The place of a table, list or tree: it ends with a whole row, not with a part of one."""
 
     def __init__(
-        self, table: QTableView | QListView, parent: QWidget | None = None, *, flexible: bool = False
+        self, view: QAbstractItemView, parent: QWidget | None = None, *, flexible: bool = False
     ) -> None:
         """`flexible`: it asks for no more than its least rows, so that a page does not scroll for it."""
         super().__init__(parent)
-        self._table, self._flexible = table, flexible
-        table.setParent(self)
-        if isinstance(table, QTableView):
-            table.horizontalScrollBar().rangeChanged.connect(self._fit)
-            table.horizontalHeader().geometriesChanged.connect(self._fit)
-        for rows_changed in (table.model().modelReset, table.model().rowsInserted, table.model().rowsRemoved):
+        self._view, self._flexible = view, flexible
+        view.setParent(self)
+        view.horizontalScrollBar().rangeChanged.connect(self._fit)
+        if isinstance(view, QTableView):
+            view.horizontalHeader().geometriesChanged.connect(self._fit)
+        for rows_changed in (view.model().modelReset, view.model().rowsInserted, view.model().rowsRemoved):
             rows_changed.connect(self.updateGeometry)
             rows_changed.connect(self._fit)
 
     def sizeHint(self) -> QSize:
-        return self.minimumSizeHint() if self._flexible else self._table.sizeHint()
+        return self.minimumSizeHint() if self._flexible else self._view.sizeHint()
 
     def minimumSizeHint(self) -> QSize:
-        return self._table.minimumSizeHint().expandedTo(self._table.minimumSize())
+        return self._view.minimumSizeHint().expandedTo(self._view.minimumSize())
+
+    def event(self, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.LayoutRequest:  # such as of rows with another height
+            self._fit()
+        return super().event(event)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._fit()
 
     def _fit(self, *_what: object) -> None:
-        bar = self._table.horizontalScrollBar()
-        if isinstance(self._table, QTableView):
-            titles = self._table.horizontalHeader()
-            row, head = (
-                self._table.verticalHeader().defaultSectionSize(),
-                titles.height() * (not titles.isHidden()),
-            )
+        view, bar = self._view, self._view.horizontalScrollBar()
+        head = view.horizontalHeader() if isinstance(view, QTableView) else None
+        head = view.header() if isinstance(view, QTreeView) else head
+        above = head.height() if head is not None and not head.isHidden() else 0
+        scrolls = bar.maximum() > 0 and view.horizontalScrollBarPolicy() != _NO_BAR
+        room = self.height() - above - (bar.sizeHint().height() if scrolls else 0)
+        used = 0
+        for height in self._heights():
+            if used + height > room:
+                break
+            used += height
         else:
-            row, head = self._table.sizeHintForRow(0), 0
-        rest = self.height() - head - (bar.sizeHint().height() if bar.maximum() > 0 else 0)
-        cut = rest % row if rest > 0 and row > 0 else 0
-        self._table.setGeometry(0, 0, self.width(), self.height() - cut)
+            used = 0
+        self._view.setGeometry(0, 0, self.width(), self.height() - (room - used if used else 0))
+
+    def _heights(self) -> Iterator[int]:
+        """The heights of the rows, from the first one on; a view with rows of one height has as many as fit."""
+        view, model = self._view, self._view.model()
+        if isinstance(view, QTableView):
+            return (view.rowHeight(row) for row in range(model.rowCount()))
+        if isinstance(view, QListView) and not view.uniformItemSizes():
+            return (view.visualRect(model.index(row, 0)).height() for row in range(model.rowCount()))
+        same = view.visualRect(model.index(0, 0)).height()
+        return repeat(same) if same > 0 else iter(())
 
 
 class LongList(PlainTable):
@@ -361,7 +380,7 @@ class LongList(PlainTable):
         super().__init__(model, 0, parent)
         named(self, name, words, description=description)
         self.horizontalHeader().hide()
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setHorizontalScrollBarPolicy(_NO_BAR)
 
 
 class PlainList(QListView):
@@ -385,7 +404,7 @@ class PlainList(QListView):
         self.setModel(model)
         self.setFrameShape(QListView.Shape.NoFrame)
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setHorizontalScrollBarPolicy(_NO_BAR)
         self.setVerticalScrollMode(QListView.ScrollMode.ScrollPerPixel)
 
 
@@ -414,7 +433,7 @@ class PlainTree(QTreeView):
         self.setUniformRowHeights(True)
         self.setIndentation(indent)
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setHorizontalScrollBarPolicy(_NO_BAR)
         self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         self.setHeaderHidden(stretch is None)
         self.header().setStretchLastSection(False)

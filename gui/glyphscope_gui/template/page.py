@@ -47,6 +47,7 @@ from glyphscope_gui.shared.labels import (
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, FollowsSize, hbox, holder, splitter, stack, vbox
 from glyphscope_gui.shared.plain_dialog import PlainDialog, Role, Standard
+from glyphscope_gui.shared.plain_table import WholeRows
 from glyphscope_gui.shared.run_words import value_words
 from glyphscope_gui.shared.segmented import Segmented
 from glyphscope_gui.shared.settings_grid import TextSetting
@@ -280,10 +281,10 @@ class TemplatePage(FollowsSize, TakesFiles, QWidget):
             self.prove_link,
         )
         line = hbox(self.names, *links, STRETCH, self.pill, spacing=GAP)
-        self.slots_card = Card(tr("Chat template"), self.slots, padded=False)
+        self.slots_card = Card(tr("Chat template"), WholeRows(self.slots), padded=False)
         self.slots_card.heading.setMinimumHeight(self.pair.heading.sizeHint().height())
         ends = hbox((self.ends, 0, Qt.AlignmentFlag.AlignTop), margins=(PAD - 5, 6, PAD - 5, 2))
-        tokens = holder(vbox((self.markers, 1), ends, spacing=2), self)
+        tokens = holder(vbox((WholeRows(self.markers), 1), ends, spacing=2), self)
         self.markers_card = Card(tr("Markers in this vocabulary"), tokens, padded=False)
         self.markers_card.heading.setMinimumHeight(self.details.heading.sizeHint().height())
         self.left = splitter(Qt.Orientation.Vertical, (self.slots_card, self.markers_card), (3, 2))

@@ -27,7 +27,7 @@ from glyphscope_gui.shared.cells import (
 from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import LateWidget
-from glyphscope_gui.shared.plain_table import PlainTable
+from glyphscope_gui.shared.plain_table import PlainTable, WholeRows
 from glyphscope_gui.shared.table_model import PILL_ROLE, Index, TableModel
 from glyphscope_gui.theme import mono_font, theme
 from glyphscope_gui.theme.fonts import smaller
@@ -158,6 +158,7 @@ class RowsTable(PlainTable):
                 room -= self.columnWidth(column)
         self.share(room, {column: share for column, share in enumerate(self._shares) if share})
         self.resizeRowsToContents()
+        self.updateGeometry()
 
     def _needed(self, column: int) -> int:
         return max(self.widest(column, MAX_MEASURED) + PILL, self.title_width(column)) + 6
@@ -176,6 +177,9 @@ class LateTable(LateWidget[RowsTable]):
     def __init__(self, columns: Sequence[TextColumn], words: str, name: str = "", *, tip: str = "") -> None:
         super().__init__(partial(self._table, columns, words, name, tip), when_seen=True)
         self.rows = RowsModel(columns)
+
+    def _around(self, made: RowsTable) -> QWidget:
+        return WholeRows(made)
 
     def _table(self, columns: Sequence[TextColumn], words: str, name: str, tip: str) -> RowsTable:
         table = named(RowsTable(columns, words, name, rows=self.rows), tip=tip)

@@ -122,7 +122,7 @@ export function showFields(parent: HTMLElement, stage: Stage, data: RunData, ove
   if (rows.length)
     fill(
       parent,
-      table("Fields", ["Field", "Value so far", "Verdict", "Constraint", "Decided at", "Tokens"], rows, [5]),
+      table("Fields", ["Field", "Value", "Verdict", "Constraint", "Decided at", "Tokens"], rows, [5]),
     );
   else fill(parent, h("p", { class: "muted" }, "No field so far."));
 }

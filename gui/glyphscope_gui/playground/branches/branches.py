@@ -47,7 +47,7 @@ class Branches(QObject):
     `changed`: either changed. `runRequested` carries the events of a run to be shown, `ready` the request of a branch
     to be run, `refused` why it is not possible, in words; `failed` a GlyphscopeError of the history, `notFound` one
     that only leaves the tree without relatives; `keepRequested` the events of a parent run that may not be in the
-    history; `described` the id of a run with a new name or note.
+    history; `described` the id of a run with a new name.
     """
 
     changed = Signal()
@@ -198,23 +198,18 @@ class Branches(QObject):
 
         self._background.start("read", lambda: self._history.events(run), done, self.failed.emit)
 
-    def describe(self, run: str, *, name: str | None = None, note: str | None = None) -> None:
-        """Give a run of the tree a name or a note, which the history stores."""
+    def rename(self, run: str, name: str) -> None:
+        """Give a run of the tree a name, which the history stores."""
         kin = self.kin.get(run)
-        if kin is None:
+        if kin is None or kin.row.name == name:
             return
-        row = kin.row._replace(
-            name=kin.row.name if name is None else name, note=kin.row.note if note is None else note
-        )
-        if row == kin.row:
-            return
-        self.kin[run] = kin._replace(row=row)
+        self.kin[run] = kin._replace(row=kin.row._replace(name=name))
         cached = None if run in self._saved_requests else self._cache.get(run)
 
         def work() -> None:
             if cached is not None:
                 self._history.add(cached)
-            self._history.describe(run, name=name, note=note)
+            self._history.describe(run, name=name)
 
         self._saved_requests.add(run)
         self._background.start(f"describe {run}", work, lambda _: self.described.emit(run), self.failed.emit)

@@ -18,7 +18,7 @@ from glyphscope_gui.shared.icon_button import IconButton
 from glyphscope_gui.shared.labels import PlainLabel, named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import FollowsSize, hbox, vbox
-from glyphscope_gui.shared.plain_table import PlainTree
+from glyphscope_gui.shared.plain_table import PlainTree, WholeRows
 from glyphscope_gui.shared.plain_text import plain_data, plain_tip
 from glyphscope_gui.shared.table_model import Index, TreeModel, TreeRows
 from glyphscope_gui.shared.verdict import END_VERDICTS
@@ -151,6 +151,10 @@ them.
 """
 
 
+_LARGEST_NAME = 0.8
+"""The largest share of the width beside the result that the names of branches have."""
+
+
 class BranchTree(FollowsSize, PlainTree):
     """`runChosen` carries the id of the run that the user wants to see."""
 
@@ -210,13 +214,19 @@ class BranchTree(FollowsSize, PlainTree):
     def _row_height(self) -> int:
         return self.fontMetrics().height() + ROW + 2
 
-    def _fit(self) -> None:
+    def fit_columns(self) -> None:
+        """Divide the width again after the rows have changed: the branch gets what it needs, and at least half."""
         width = self.viewport().width()
         narrow = width < NARROW * letters(self)
         self.setColumnHidden(TEXT, narrow)
         outcome = min(self.fontMetrics().averageCharWidth() * 26, round(width * 0.42))
         self.setColumnWidth(OUTCOME, outcome)
-        self.setColumnWidth(RUN, width - outcome if narrow else round((width - outcome) * 0.5))
+        room = width - outcome
+        needed = max(self.sizeHintForColumn(RUN), round(room * 0.5))
+        self.setColumnWidth(RUN, room if narrow else min(needed, round(room * _LARGEST_NAME)))
+
+    def _fit(self) -> None:
+        self.fit_columns()
 
     def _choose_run(self, index: QModelIndex) -> None:
         if index.isValid():
@@ -253,7 +263,7 @@ class BranchPanel(QWidget):
         self.count = PlainLabel(self, role="hint")
         vbox(
             hbox((self.count, 1), *buttons, margins=(PAD, 2, 4, 0), spacing=4),
-            (self.tree, 1),
+            (WholeRows(self.tree), 1),
             parent=self,
             spacing=2,
         )
@@ -269,6 +279,7 @@ class BranchPanel(QWidget):
         """Update the panel after the model was filled with that many branches and their first runs."""
         self.tree.expandAll()
         self.tree.setIndentation(max(1, min(INDENT, MAX_INDENT // max(self.model.depth, 1))))
+        self.tree.fit_columns()
         self.count.setText(tr("1 branch") if branches == 1 else tr("%n branches", "", branches))
         self.appeared.emit(True)
 
