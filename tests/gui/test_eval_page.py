@@ -8,7 +8,7 @@ import threading
 import pytest
 from PySide6.QtCore import QMimeData, QPoint, QRegularExpression, QStringListModel, Qt, QUrl
 from PySide6.QtGui import QDesktopServices, QDragEnterEvent, QDropEvent
-from PySide6.QtWidgets import QApplication, QLineEdit, QPushButton, QWidget
+from PySide6.QtWidgets import QApplication, QCheckBox, QLineEdit, QPushButton, QWidget
 
 from evaluating import MODELS, SCENARIOS, SUITE, SUITES, TABLE, EvalScreen, Gated, evaluate_page, good, newest
 from glyphscope.base.errors import ModelError
@@ -56,6 +56,38 @@ def gated(opened, suite):
 
 
 # -- setting up ----------------------------------------------------------------------------------------------------
+
+
+def test_the_set_up_is_kept_for_the_next_start(opened, suite):
+    first = opened()
+    first.page.context.project.choose_model("scripted:other")
+    first.set_up(suite, constraints=("Mask", "GBNF"), trials=3)
+    first.write("Filter scenarios", "second")
+    first.find("Project’s prompt, template and sampling").click()
+    first.until_can("Evaluate")
+    first.page.context.settings.close()
+    second = opened()
+    second.until_can("Evaluate")
+    assert [row[0] for row in second.rows(SUITES) if second.is_ticked(SUITES, row[0])] == ["mine"]
+    assert [row[0] for row in second.rows(MODELS) if second.is_ticked(MODELS, row[0])] == ["scripted"]
+    assert (second.read("Trials"), second.read("Filter scenarios")) == ("3", "second")
+    chosen = [box.text() for box in second.named("Constraint: ", QCheckBox) if box.isChecked()]
+    assert chosen == ["Mask", "GBNF"]
+    assert not second.find("Project’s prompt, template and sampling").isChecked()
+    assert "2 configurations × 1 scenario × 3 trials" in second
+
+
+def test_a_kept_set_up_of_another_version_and_a_suite_that_is_gone_are_left_out(opened, suite):
+    first = opened()
+    first.set_up(suite)
+    settings = first.page.context.settings
+    suite.unlink()
+    settings.close()
+    assert "mine" not in [row[0] for row in opened().rows(SUITES)]
+    settings.update(evaluation={"suites": 3, "notations": ["of the future"]})
+    settings.close()
+    screen = opened()
+    assert screen.is_ticked(SUITES, "starter") and screen.can("Evaluate")
 
 
 def test_a_page_that_is_left_while_it_is_made_is_made_once(open_page, qtbot):

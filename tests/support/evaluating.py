@@ -79,6 +79,11 @@ class EvalScreen(Screen):
             if model.index(row, 0).data(Qt.ItemDataRole.CheckStateRole) is not None:
                 model.setData(model.index(row, 0), state, Qt.ItemDataRole.CheckStateRole)
 
+    def is_ticked(self, name, words):
+        model = self.find(name).model()
+        row = next(row for row, (text, *_rest) in enumerate(self.rows(name)) if text == words)
+        return model.index(row, 0).data(Qt.ItemDataRole.CheckStateRole) == Qt.CheckState.Checked
+
     def vary(self, axis, *words):
         """Tick exactly these values of an axis."""
         for box in self.named(f"{axis}: ", QCheckBox):

@@ -65,6 +65,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     `last_project` was open when the program ended. `welcomed`: the tour was shown once.
     `read_ahead`: the window evaluates a prompt before its run.
     `evaluate_on` is the last place of an evaluation's samples, as `--on` names it; empty for this computer.
+    `evaluation` has the members of the last Matrix that were set, with an empty name for the open model.
     `prompt_cache_mb` is the maximum size of the folder of evaluated prompts, 0 to disable it.
     The members from `notation` to `result_bytes` are the defaults of a new project. `history_limit` counts runs.
     """
@@ -101,6 +102,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     )] = 500  # fmt: skip
     welcomed: bool = False
     evaluate_on: str = ""
+    evaluation: dict[str, Any] = {}
     read_ahead: Annotated[bool, Setting(
         "Read ahead while the model is idle",
         "Evaluate the next prompt before Run is pressed, so that the run begins at once, and measure a "

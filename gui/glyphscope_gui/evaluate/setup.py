@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -44,12 +46,47 @@ class SuiteChoice(NamedTuple):
     outside: tuple[NamedFile, ...] = ()
 
 
-def suite_choices(own: Path, files: NamedFiles) -> list[SuiteChoice]:
-    """Return the bundled suites, the first one to try at the top, and the user's in that folder. Reads files:
-    not for the window's thread.
+MAX_KEPT = 100_000
+"""Characters of a set-up above which it is not kept for the next start, such as with long system prompts."""
+_PROJECT = "uses_project"
+
+
+def kept_setup(
+    matrix: Matrix, usual: Mapping[str, Any], model: str, *, uses_project: bool
+) -> dict[str, Any] | None:
+    """The set-up for the next start: the members that differ from the `usual` ones of the project and from the
+    defaults, with an empty name for the open `model`. None if it is too long.
+    """
+    first = {**{name: field.default for name, field in settings_of(Matrix).items()}, **usual}
+    kept = {
+        name: value
+        for name, value in msgspec.to_builtins(matrix).items()
+        if getattr(matrix, name) != first.get(name)
+    }
+    kept["models"] = ["" if name == model else name for name in matrix.models]
+    kept[_PROJECT] = uses_project
+    return kept if len(json.dumps(kept)) <= MAX_KEPT else None
+
+
+def read_setup(kept: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
+    """The members of a kept set-up, and whether the project's prompt is used; none if it is of another version."""
+    members = {name: value for name, value in kept.items() if name != _PROJECT}
+    try:
+        matrix = msgspec.convert({"suites": (), "models": (), **members}, Matrix, strict=True)
+    except msgspec.ValidationError:
+        return {}, True
+    return {name: getattr(matrix, name) for name in members if name in matrix.__struct_fields__}, kept.get(
+        _PROJECT
+    ) is not False
+
+
+def suite_choices(own: Path, files: NamedFiles, more: Iterable[str] = ()) -> list[SuiteChoice]:
+    """Return the bundled suites, the first one to try at the top, the user's in that folder, and those of `more`
+    that are files. Reads files: not for the window's thread.
     """
     bundled = sorted(bundled_suites(), key=lambda name: name != STARTER)
-    return [suite_choice(source, files) for source in (*bundled, *map(str, own_suites(own)))]
+    sources = dict.fromkeys((*bundled, *map(str, own_suites(own)), *filter(os.path.isfile, more)))
+    return [suite_choice(source, files) for source in sources]
 
 
 def editable(source: str) -> tuple[Suite, Path | None]:
