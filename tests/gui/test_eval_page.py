@@ -58,7 +58,7 @@ def gated(opened, suite):
 # -- setting up ----------------------------------------------------------------------------------------------------
 
 
-def test_the_set_up_is_kept_for_the_next_start(opened, suite):
+def test_the_set_up_is_that_of_the_last_start(opened, suite):
     first = opened()
     first.page.context.project.choose_model("scripted:other")
     first.set_up(suite, constraints=("Mask", "GBNF"), trials=3)
@@ -77,7 +77,7 @@ def test_the_set_up_is_kept_for_the_next_start(opened, suite):
     assert "2 configurations × 1 scenario × 3 trials" in second
 
 
-def test_a_kept_set_up_of_another_version_and_a_suite_that_is_gone_are_left_out(opened, suite):
+def test_a_set_up_of_another_version_and_a_suite_that_is_gone_are_left_out(opened, suite):
     first = opened()
     first.set_up(suite)
     settings = first.page.context.settings

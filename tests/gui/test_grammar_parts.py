@@ -166,6 +166,19 @@ def test_texts_wrap_beside_a_scroll_bar(view, qtbot):
     assert texts.table.columnWidth(1) == texts.table.viewport().width()
 
 
+def test_a_diagram_grows_with_the_text(view, qtbot):
+    view = by_itself(view.railroad, 900, 400)
+    qtbot.addWidget(view)
+    view.show()
+    view.show_drawing(drawing('root ::= "a" other'))
+    before, width = view.zoom, view.widget().width()
+    font = view.font()
+    font.setPointSizeF(1.5 * font.pointSizeF())
+    view.setFont(font)
+    assert view.zoom == pytest.approx(1.5 * before, rel=0.12)
+    assert view.widget().width() == pytest.approx(width * view.zoom / before, rel=0.01)
+
+
 def test_a_diagram_zooms_and_is_saved(view, qtbot, tmp_path):
     view = by_itself(view.railroad, 400, 200)
     qtbot.addWidget(view)

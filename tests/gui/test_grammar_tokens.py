@@ -216,6 +216,24 @@ def test_reasons_that_differ_in_the_letters_of_their_tokens_are_one():
     assert "begins with 'r'" in model.index(1, TEXT).data(Qt.ItemDataRole.ToolTipRole)
 
 
+def test_a_masked_token_has_a_sign_and_is_not_crossed_out(qtbot, monkeypatch):
+    painted = []
+    monkeypatch.setattr(
+        "glyphscope_gui.runs.alternatives_table.paint_words",
+        lambda _painter, _box, words, font, role, *_side: painted.append((words, font.strikeOut(), role)),
+    )
+    model = AlternativesModel()
+    table = AlternativesTable(model)
+    qtbot.addWidget(table)
+    model.show((masked('"},'), masked("x")), ["", ""], 9)
+    table.grab()
+    signs = [(words, role) for words, _crossed, role in painted if words.startswith("✕ ")]
+    assert {words for words, _role in signs} == {'✕ "},', "✕ x"} and {role for _words, role in signs} == {
+        "text-muted"
+    }
+    assert not any(crossed for _words, crossed, _role in painted)
+
+
 def test_a_long_reason_has_as_many_lines_as_it_needs(qtbot):
     model = AlternativesModel()
     table = AlternativesTable(model)

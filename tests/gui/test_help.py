@@ -11,6 +11,7 @@ from PySide6.QtCore import Qt, QUrl
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QApplication, QMenuBar, QWidget
 
+from every_page import dialogs
 from glyphscope.base.resources import read_page
 from glyphscope_gui.help.commands import CommandPalette, commands_of, matching
 from glyphscope_gui.help.guide import PAGES, SHORTCUTS, GuideDialog, GuideText, page_text, slug_of
@@ -195,6 +196,14 @@ def test_the_selection_of_a_row_has_no_gaps_between_its_columns(window):
 
 
 @pytest.mark.slow
+def test_no_dialog_asks_for_buttons_to_minimise_or_maximise_it(window):
+    hints = Qt.WindowType.WindowMinimizeButtonHint | Qt.WindowType.WindowMaximizeButtonHint
+    for dialog in dialogs(window):
+        assert dialog.windowType() == Qt.WindowType.Dialog and dialog.parentWidget().window() is window
+        assert not dialog.windowFlags() & hints and dialog.windowTitle(), dialog.objectName()
+        dialog.deleteLater()
+
+
 def test_the_guide_lists_every_key_of_the_window(window):
     section = read_page("guide.md").partition("## Keyboard")[2]
     rows = [row.split("|")[1] for row in section.splitlines() if row.startswith("|")]

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from PySide6.QtCore import QEvent, QObject, QPoint, QRect, QSize, Qt
 from PySide6.QtGui import QFont, QStandardItemModel
-from PySide6.QtWidgets import QApplication, QComboBox, QScrollArea, QWidget
+from PySide6.QtWidgets import QApplication, QComboBox, QFrame, QScrollArea, QWidget
 
 from every_page import ABORTED, show_masked
 from examples import some
@@ -20,6 +20,7 @@ from glyphscope_gui.playground.verdict_line import BudgetGauges, LoopBudget, bud
 from glyphscope_gui.run_settings.options import shorter_words
 from glyphscope_gui.runs.recorder import bundled_run
 from glyphscope_gui.shared import MIN_NAME, ElidedLabel, PlainTable
+from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.page_ids import PageId, PanelId
 from glyphscope_gui.shell.main_window import (
     FIRST_SIZE,
@@ -387,6 +388,27 @@ def test_the_list_of_a_box_has_one_frame_and_the_selection_of_other_lists(window
     assert edge == [colors[0], *colors[1:2] * 8]
     assert image.pixelColor(popup.width() - 12, first.y()).name() == colors[2]
     window.context.themes.choose("light")
+
+
+@pytest.mark.slow
+def test_every_card_of_the_servers_has_a_title_and_the_cost_of_an_evaluation_is_whole(window, qtbot):
+    window.resize(1024, 700)
+    window.navigator.show(PageId.SERVERS)
+    frames = window.page(PageId.SERVERS).widget.findChildren(QFrame, "card")
+    assert len(frames) > 3
+    for frame in frames:
+        assert isinstance(frame, Card) and frame.heading.title.text(), frame.accessibleName()
+    window.navigator.show(PageId.EVALUATE)
+    page = window.page(PageId.EVALUATE)
+    qtbot.waitUntil(lambda: page._is_made and not page.is_busy)
+    setup = page.view.setup
+    qtbot.waitUntil(lambda: "samples" in setup.cost.text())
+    trials, area = setup.numbers["trials"], setup._cost_area
+    qtbot.waitUntil(
+        lambda: (
+            area.viewport().rect().contains(QRect(trials.mapTo(area.viewport(), QPoint(0, 0)), trials.size()))
+        )
+    )
 
 
 @pytest.mark.slow

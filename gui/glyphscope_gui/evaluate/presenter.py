@@ -45,10 +45,10 @@ from glyphscope_gui.evaluate.result import EvalResult
 from glyphscope_gui.evaluate.result_presenter import EvalResultPresenter, EvalResultsModel, ResultComparing
 from glyphscope_gui.evaluate.setup import (
     SuiteChoice,
-    kept_setup,
     nothing_ticked,
     price_words,
     read_setup,
+    saved_setup,
     seconds_a_sample,
     suite_choices,
 )
@@ -99,7 +99,7 @@ class EvaluatePresenter(Page):
         self.making = Slices(self)
         self._run_shown: OpenedRun | None = None
         """The run of a sample that the playground is about to show."""
-        self._kept: dict[str, Any] = {}
+        self._saved: dict[str, Any] = {}
         """The members of the set-up of the last start."""
         self._chosen = ""
         """The suite that is to be the only ticked one, once it is in the list."""
@@ -164,13 +164,13 @@ class EvaluatePresenter(Page):
         self._connect_evaluations()
         self._connect_reading()
         first = {name: field.default for name, field in settings_of(Matrix).items()}
-        self._kept, uses_project = read_setup(self.context.settings.value.evaluation)
+        self._saved, uses_project = read_setup(self.context.settings.value.evaluation)
         page.setup.uses_project.setChecked(uses_project)
         self._show_project()
-        if self._kept:
+        if self._saved:
             usual = page.setup.axes.usual
-            page.setup.show_matrix({**first, **usual, **self._kept, "suites": (), "models": ()})
-            for name in filter(None, self._kept["models"]):
+            page.setup.show_matrix({**first, **usual, **self._saved, "suites": (), "models": ()})
+            for name in filter(None, self._saved["models"]):
                 note = tr("an endpoint") if is_address(name) else str(Path(name).parent)
                 page.models_model.put(model_row(name, note), ticked=True)
         else:
@@ -235,7 +235,7 @@ class EvaluatePresenter(Page):
     def _look_again(self) -> None:
         """Read suites and models that may be new, and the list of results."""
         own, files = self.context.services.places.suites, self.context.services.named_files
-        more = self._kept.get("suites", ())
+        more = self._saved.get("suites", ())
         self.reading.start("suites", partial(suite_choices, own, files, more), self._suites_found)
         self._show_open_model(self.context.project.model)
         self._list_results()
@@ -248,7 +248,7 @@ class EvaluatePresenter(Page):
         rows = self.view.models_model
         if model == self._model:
             return
-        was_ticked = self._model in rows.ticked if self._model else "" in self._kept.get("models", ("",))
+        was_ticked = self._model in rows.ticked if self._model else "" in self._saved.get("models", ("",))
         rows.take(self._model)
         self._model = model
         rows.put(model_row(model, tr("the open model")), ticked=was_ticked, first=True)
@@ -257,9 +257,9 @@ class EvaluatePresenter(Page):
     def _suites_found(self, choices: Sequence[SuiteChoice]) -> None:
         """Add new suites to the list; the first time, tick the one to begin with."""
         rows = self.view.suites_model
-        first, kept = not rows.values, self._kept.get("suites", (STARTER,))
+        first, saved = not rows.values, self._saved.get("suites", (STARTER,))
         for choice in choices:
-            rows.put(suite_row(choice), ticked=first and choice.source in kept)
+            rows.put(suite_row(choice), ticked=first and choice.source in saved)
             if choice.outside and choice.source not in self._asked:
                 self._asked.add(choice.source)
                 words = tr("{suite} names files outside of its folder.", suite=choice.title)
@@ -391,9 +391,9 @@ class EvaluatePresenter(Page):
         words = "\n".join((price_words(found.price, seconds, found.matrix.jobs), *notes))
         setup.show_cost(words, arms=list(arm_labels(arms).values()), can_start=not self.evaluations.is_busy)
         uses_project = setup.uses_project.isChecked()
-        kept = kept_setup(found.matrix, setup.axes.usual, self._model, uses_project=uses_project)
-        if kept is not None:
-            self.context.settings.update(evaluation=kept)
+        saved = saved_setup(found.matrix, setup.axes.usual, self._model, uses_project=uses_project)
+        if saved is not None:
+            self.context.settings.update(evaluation=saved)
 
     # -- evaluating --------------------------------------------------------------------------------------------
 

@@ -46,36 +46,36 @@ class SuiteChoice(NamedTuple):
     outside: tuple[NamedFile, ...] = ()
 
 
-MAX_KEPT = 100_000
-"""Characters of a set-up above which it is not kept for the next start, such as with long system prompts."""
+MAX_SAVED = 100_000
+"""Characters of a set-up above which it is not saved for the next start, such as with long system prompts."""
 _PROJECT = "uses_project"
 
 
-def kept_setup(
+def saved_setup(
     matrix: Matrix, usual: Mapping[str, Any], model: str, *, uses_project: bool
 ) -> dict[str, Any] | None:
     """The set-up for the next start: the members that differ from the `usual` ones of the project and from the
     defaults, with an empty name for the open `model`. None if it is too long.
     """
     first = {**{name: field.default for name, field in settings_of(Matrix).items()}, **usual}
-    kept = {
+    saved = {
         name: value
         for name, value in msgspec.to_builtins(matrix).items()
         if getattr(matrix, name) != first.get(name)
     }
-    kept["models"] = ["" if name == model else name for name in matrix.models]
-    kept[_PROJECT] = uses_project
-    return kept if len(json.dumps(kept)) <= MAX_KEPT else None
+    saved["models"] = ["" if name == model else name for name in matrix.models]
+    saved[_PROJECT] = uses_project
+    return saved if len(json.dumps(saved)) <= MAX_SAVED else None
 
 
-def read_setup(kept: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
-    """The members of a kept set-up, and whether the project's prompt is used; none if it is of another version."""
-    members = {name: value for name, value in kept.items() if name != _PROJECT}
+def read_setup(saved: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
+    """The members of a saved set-up, and whether the project's prompt is used; none if it is of another version."""
+    members = {name: value for name, value in saved.items() if name != _PROJECT}
     try:
         matrix = msgspec.convert({"suites": (), "models": (), **members}, Matrix, strict=True)
     except msgspec.ValidationError:
         return {}, True
-    return {name: getattr(matrix, name) for name in members if name in matrix.__struct_fields__}, kept.get(
+    return {name: getattr(matrix, name) for name in members if name in matrix.__struct_fields__}, saved.get(
         _PROJECT
     ) is not False
 

@@ -266,7 +266,7 @@ class LateWidget(Late[W], QWidget):
         return made
 
     def _around(self, made: W) -> QWidget:
-        """What is placed: the widget itself, or one around it."""
+        """The widget in the layout: the one that was made, or one around it."""
         return made
 
     def showEvent(self, event: QShowEvent) -> None:
