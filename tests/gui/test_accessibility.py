@@ -445,7 +445,8 @@ def cut_rows(window):
         bar.setValue(0)
         row = view.visualRect(view.indexAt(QPoint(4, area.height() - 1)))
         bar.setValue(place)
-        if row.top() > 0 and row.bottom() > area.height() + 1:  # a row may be higher than the view
+        tall = row.height() > 3 * view.fontMetrics().height()  # which would leave much empty
+        if row.top() > 0 and row.bottom() > area.height() + 1 and not tall:
             found.append(f"{call_it(view)}: a row is at {row.top()} to {row.bottom()} of {area.height()}")
     return found
 

@@ -306,6 +306,10 @@ class WholeTable(PlainTable):
         return QSize(160, self.sizeHint().height())
 
 
+MOST_EMPTY = 3
+"""Lines of text that a place of whole rows leaves empty; of a higher row, it shows a part."""
+
+
 class WholeRows(QWidget):
     """The place of a table, list or tree: it ends with a whole row, not with a part of one."""
 
@@ -352,7 +356,9 @@ class WholeRows(QWidget):
             used += height
         else:
             used = 0
-        self._view.setGeometry(0, 0, self.width(), self.height() - (room - used if used else 0))
+        cut = room - used if used else 0
+        is_tall = cut > MOST_EMPTY * view.fontMetrics().height()
+        view.setGeometry(0, 0, self.width(), self.height() - (0 if is_tall else cut))
 
     def _heights(self) -> Iterator[int]:
         """The heights of the rows, from the first one on; a view with rows of one height has as many as fit."""

@@ -27,7 +27,7 @@ from glyphscope_gui.shared.cells import (
 from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import LateWidget
-from glyphscope_gui.shared.plain_table import PlainTable, WholeRows
+from glyphscope_gui.shared.plain_table import MIN_NAME, PlainTable, WholeRows
 from glyphscope_gui.shared.table_model import PILL_ROLE, Index, TableModel
 from glyphscope_gui.theme import mono_font, theme
 from glyphscope_gui.theme.fonts import smaller
@@ -156,7 +156,9 @@ class RowsTable(PlainTable):
             if not share:
                 self.setColumnWidth(column, self._needed(column))
                 room -= self.columnWidth(column)
-        self.share(room, {column: share for column, share in enumerate(self._shares) if share})
+        shares = {column: share for column, share in enumerate(self._shares) if share}
+        least = MIN_NAME * self.fontMetrics().averageCharWidth() * len(shares)
+        self.share(max(room, least), shares)  # where there is less room, the table scrolls
         self.resizeRowsToContents()
         self.updateGeometry()
 
