@@ -13,9 +13,9 @@ from glyphscope.registry import parse_document
 from glyphscope.runs import end_of, run_state
 from glyphscope.runs.answer_notes import answer_notes, copied_values, repetition
 from glyphscope.runs.strategies import run
-from glyphscope.store import parse_record
 from glyphscope.store.exports import RecordedRun
 from glyphscope.store.exports.run_page import run_data
+from glyphscope.store.records import parse_record
 
 TOOLS = parse_document(
     [

@@ -36,7 +36,7 @@ from glyphscope_gui.runs import ModelStatus, Phase
 from glyphscope_gui.runs.alternatives_table import REASON_ROLE
 from glyphscope_gui.runs.model_queries import Typed, pieces_of
 from glyphscope_gui.runs.recorder import bundled_run
-from glyphscope_gui.shared import PageId
+from glyphscope_gui.shared.page_ids import PageId
 
 CALL = '{action="search" query="AI news" max_results=10}'
 REGISTRY = default_registry()
