@@ -16,16 +16,14 @@ from glyphscope.base.errors import GlyphscopeError
 from glyphscope.evals.matrix.arms import OFFERED, axes_of, first_value, values_of
 from glyphscope.evals.matrix.needs import PythonFile, needs_of
 from glyphscope.evals.matrix.notes import project_notes
-from glyphscope.evals.matrix.plan import Matrix
-from glyphscope.evals.matrix.questions import QUESTIONS, SettingsQuestion
+from glyphscope.evals.matrix.questions import SettingsQuestion
 from glyphscope.evals.results.export import EXPORTERS, Exported, export_samples
 from glyphscope.evals.results.folder import ResultRow, list_results
 from glyphscope.evals.running.place import SamplesPlace
 from glyphscope.evals.running.progress import EvaluationState
 from glyphscope.evals.suites.imported import endings
 from glyphscope.evals.suites.reading import STARTER
-from glyphscope.events import RunRequest, settings_of
-from glyphscope.models.remote import is_address
+from glyphscope.events import RunRequest
 from glyphscope.store.named_models import NamedModels, fixed_batch
 from glyphscope_gui.context import AppContext, FilePlace, Page, Place
 from glyphscope_gui.evaluate.consent import PythonConsent, ask_about_files
@@ -99,8 +97,7 @@ class EvaluatePresenter(Page):
         self.making = Slices(self)
         self._run_shown: OpenedRun | None = None
         """The run of a sample that the playground is about to show."""
-        self._saved: dict[str, Any] = {}
-        """The members of the set-up of the last start."""
+        self._saved: dict[str, Any] = {}  # the set-up of the last start
         self._chosen = ""
         """The suite that is to be the only ticked one, once it is in the list."""
         self._asked: set[str] = set()
@@ -163,18 +160,10 @@ class EvaluatePresenter(Page):
         self._connect_setup()
         self._connect_evaluations()
         self._connect_reading()
-        first = {name: field.default for name, field in settings_of(Matrix).items()}
         self._saved, uses_project = read_setup(self.context.settings.value.evaluation)
         page.setup.uses_project.setChecked(uses_project)
         self._show_project()
-        if self._saved:
-            usual = page.setup.axes.usual
-            page.setup.show_matrix({**first, **usual, **self._saved, "suites": (), "models": ()})
-            for name in filter(None, self._saved["models"]):
-                note = tr("an endpoint") if is_address(name) else str(Path(name).parent)
-                page.models_model.put(model_row(name, note), ticked=True)
-        else:
-            page.setup.show_matrix({**QUESTIONS[0].members(page.setup.axes.usual), **first})
+        page.setup.show_saved(self._saved)
         if page.window().focusWidget() in (page, None):  # otherwise the user has moved the focus
             page.setFocus()
         self._is_made = True
@@ -390,10 +379,8 @@ class EvaluatePresenter(Page):
             notes = tuple(note for note in notes if note not in said)
         words = "\n".join((price_words(found.price, seconds, found.matrix.jobs), *notes))
         setup.show_cost(words, arms=list(arm_labels(arms).values()), can_start=not self.evaluations.is_busy)
-        uses_project = setup.uses_project.isChecked()
-        saved = saved_setup(found.matrix, setup.axes.usual, self._model, uses_project=uses_project)
-        if saved is not None:
-            self.context.settings.update(evaluation=saved)
+        saved = saved_setup(found.matrix, setup.axes.usual, self._model, uses_project=bool(found.project))
+        self.context.settings.update(evaluation=saved)
 
     # -- evaluating --------------------------------------------------------------------------------------------
 

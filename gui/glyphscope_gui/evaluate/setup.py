@@ -53,9 +53,9 @@ _PROJECT = "uses_project"
 
 def saved_setup(
     matrix: Matrix, usual: Mapping[str, Any], model: str, *, uses_project: bool
-) -> dict[str, Any] | None:
+) -> dict[str, Any]:
     """The set-up for the next start: the members that differ from the `usual` ones of the project and from the
-    defaults, with an empty name for the open `model`. None if it is too long.
+    defaults, with an empty name for the open `model`. Empty if it is too long.
     """
     first = {**{name: field.default for name, field in settings_of(Matrix).items()}, **usual}
     saved = {
@@ -65,7 +65,7 @@ def saved_setup(
     }
     saved["models"] = ["" if name == model else name for name in matrix.models]
     saved[_PROJECT] = uses_project
-    return saved if len(json.dumps(saved)) <= MAX_SAVED else None
+    return saved if len(json.dumps(saved)) <= MAX_SAVED else {}
 
 
 def read_setup(saved: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:

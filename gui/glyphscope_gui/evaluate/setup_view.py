@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -22,8 +23,16 @@ from glyphscope.evals.matrix.questions import MODELS, QUESTIONS, SettingsQuestio
 from glyphscope.evals.running.place import MAX_JOBS, SamplesPlace, read_place
 from glyphscope.evals.suites.imported import endings
 from glyphscope.events import Answer, RunRequest, read_pairs_line, settings_of
+from glyphscope.models.remote import is_address
 from glyphscope.runs.problems import notation_obstacle
-from glyphscope_gui.evaluate.setup_lists import MARGINS, JudgeChoice, ScenarioPicker, TickList, TicksModel
+from glyphscope_gui.evaluate.setup_lists import (
+    MARGINS,
+    JudgeChoice,
+    ScenarioPicker,
+    TickList,
+    TicksModel,
+    model_row,
+)
 from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.labels import (
     PlainLabel,
@@ -376,6 +385,18 @@ class EvalSetupView(FollowsSize, QWidget):
             with QSignalBlocker(self.jobs):
                 self.jobs.setValue(changes["jobs"])
         self.show_parts()
+
+    def show_saved(self, saved: dict[str, Any]) -> None:
+        """Show the members of the last start's set-up, whose suites are ticked once they are read; without any, what
+        answers the first question.
+        """
+        first = {name: field.default for name, field in settings_of(Matrix).items()}
+        for name in filter(None, saved.get("models", ())):
+            note = tr("an endpoint") if is_address(name) else str(Path(name).parent)
+            self._models.put(model_row(name, note), ticked=True)
+        asked = saved or QUESTIONS[0].members(self.axes.usual)
+        others = {name: value for name, value in asked.items() if name not in ("suites", "models")}
+        self.show_matrix({**first, **self.axes.usual, **others})
 
     def show_cost(
         self, words: str, problem: str = "", *, arms: Sequence[str] = (), can_start: bool = False
