@@ -209,6 +209,15 @@ def test_tables_have_headers_and_drawings_have_titles() -> None:
         assert hidden or tree.findtext("title") == tree.get("aria-label")
 
 
+@pytest.mark.slow
+def test_configurations_have_names_not_ids_no_option_is_named_and_no_table_repeats_its_titles() -> None:
+    html, page = _page(SMALL)
+    words = page.words
+    assert not [arm.id for arm in SMALL.manifest.arms if arm.id in words] and "--" not in words
+    tables = re.findall(r"<table.*?</table>", html, re.S)
+    assert tables and all(table.count("<thead") == 1 for table in tables)
+
+
 def _hostile() -> tuple[MadeResult, Manifest, list[Sample], list[Suite], list[SuiteTables]]:
     arms = [Arm(model=text, profile=text, preset=text) for text in HOSTILE[:3]]
     made = MadeResult(arms=arms, suites=HOSTILE[:2], scenarios=4, trials=1, without=(HOSTILE[2],))
