@@ -201,11 +201,11 @@ class ToolsSearched(RunEvent, frozen=True, kw_only=True, tag="tools_searched"):
 
 StrategyEvent: TypeAlias = (
     StageFinished
-    | ToolsDeferred
-    | ToolsSearched
     | ConstraintReady
     | CandidatesFound
     | Routed
+    | ToolsDeferred
+    | ToolsSearched
     | QuestionAsked
     | QuestionAnswered
     | Extracted
