@@ -65,6 +65,7 @@ class _Reaches:
 
     def __init__(self, shortest: Shortest) -> None:
         self._shortest = shortest
+        self._automaton = Automaton()  # of all nodes: most of them exclude the same texts
         self.rules: dict[str, int] = {}
         self._nodes: dict[int, int | None] = {}
 
@@ -127,14 +128,13 @@ class _Reaches:
 
     def _farthest(self, node: tree.Intersect | tree.Except) -> int | None:
         """The bound of an intersection or complement: the largest distance from a state to a final state."""
-        automaton = Automaton.of(node)
-        before: dict[DfaState, list[DfaState]] = defaultdict(list, {automaton.start: []})
-        for state in automaton.states():
-            for _, target in automaton.moves(state):
+        start = self._automaton.state_of(node)
+        before: dict[DfaState, list[DfaState]] = defaultdict(list, {start: []})
+        for state in self._automaton.states(start):
+            for _, target in self._automaton.moves(state):
                 before[target].append(state)
             if len(before) > _MAX_STATES:  # then the length of the longest text, if any
-                longest = automaton.start.longest
-                return longest * _CHARACTER_BYTES if longest < 1 << 20 else None
+                return start.longest * _CHARACTER_BYTES if start.longest < 1 << 20 else None
         ends = [state for state in before if state.final]
         away, left = 0, len(before) - len(ends)
         seen = set(ends)

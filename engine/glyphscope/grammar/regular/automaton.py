@@ -9,6 +9,7 @@ needs no more memory than a short one.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
 from heapq import heappop, heappush
 from itertools import count, pairwise
 from operator import attrgetter
@@ -76,9 +77,9 @@ class Automaton:
             moves = state.moves = self._partition(self.steps(state).moves)
         return moves
 
-    def states(self) -> Iterator[DfaState]:
+    def states(self, start: DfaState | None = None) -> Iterator[DfaState]:
         """The first state and all states reachable from it, each made when the iterator reaches it."""
-        return reachable([self.start], lambda state: [target for _, target in self.moves(state)])
+        return reachable([start or self.start], lambda state: [target for _, target in self.moves(state)])
 
     def after(self, state: DfaState, char: str) -> DfaState | None:
         """The state that the character leads to; None if there is none."""
@@ -176,6 +177,7 @@ class Automaton:
 
     def _forget(self) -> None:
         self._made = 0
+        self.terms.forget()
         for state in list(self._states.values()):
             state.forget()
         for both in list(self._products.values()):
@@ -184,20 +186,8 @@ class Automaton:
     def _partition(self, moves: list[Move]) -> tuple[tuple[Ranges, DfaState], ...]:
         if len(moves) == 1:
             return ((moves[0].ranges, self.state([moves[0].target])),)
-        edges = sorted(
-            edge
-            for index, move in enumerate(moves)
-            for low, high in move.ranges
-            for edge in ((low, index), (high + 1, index))
-        )
-        pieces: dict[tuple[int, ...], list[tuple[int, int]]] = {}
-        inside: set[int] = set()
-        for (code, index), (following, _) in pairwise(edges):
-            inside ^= {index}
-            if inside and code < following:
-                pieces.setdefault(tuple(sorted(inside)), []).append((code, following - 1))
         by_state: dict[DfaState, list[tuple[int, int]]] = {}
-        for indices, ranges in pieces.items():
+        for indices, ranges in _pieces(tuple(move.ranges for move in moves)):
             state = self.state([moves[index].target for index in indices])
             by_state.setdefault(state, []).extend(ranges)
         return tuple(sorted(((chars.union(r), state) for state, r in by_state.items()), key=lambda m: m[0]))
@@ -265,6 +255,24 @@ class Automaton:
         return bool(start.possible)
 
 
+@lru_cache(maxsize=512)
+def _pieces(listed: tuple[Ranges, ...]) -> tuple[tuple[tuple[int, ...], Ranges], ...]:
+    """The characters of these sets by the sets that they are in; the sets of many states are the same."""
+    edges = sorted(
+        edge
+        for index, ranges in enumerate(listed)
+        for low, high in ranges
+        for edge in ((low, index), (high + 1, index))
+    )
+    pieces: dict[tuple[int, ...], list[tuple[int, int]]] = {}
+    inside: set[int] = set()
+    for (code, index), (following, _) in pairwise(edges):
+        inside ^= {index}
+        if inside and code < following:
+            pieces.setdefault(tuple(sorted(inside)), []).append((code, following - 1))
+    return tuple((indices, tuple(ranges)) for indices, ranges in pieces.items())
+
+
 _Shape: TypeAlias = tuple[tuple[object, ...], tuple[tuple[int, int], ...]]
 
 
@@ -279,7 +287,9 @@ def merged(terms: Terms, listed: Iterable[Term]) -> list[Term]:
     groups: dict[tuple[object, ...], dict[tuple[tuple[int, int], ...], Term]] = {}
     plain: list[Term] = []
     for term in distinct:
-        skeleton, counts = _shape(term)
+        if term.shape is None:
+            term.shape = _shape(term)
+        skeleton, counts = term.shape
         if counts:
             groups.setdefault(skeleton, {})[counts] = term
         else:

@@ -23,11 +23,16 @@ T = TypeVar("T", bound="Term")
 
 
 class Term:
-    """A language. `nullable`: the empty text is in it. `shortest` and `longest` bound the lengths of its texts."""
+    """A language. `nullable`: the empty text is in it. `shortest` and `longest` bound the lengths of its texts.
 
-    __slots__ = ("__weakref__", "longest", "nullable", "serial", "shortest")
+    Many states have the same terms, so each term caches its `steps`, and its `shape` for `automaton.merged`.
+    """
+
+    __slots__ = ("__weakref__", "longest", "nullable", "serial", "shape", "shortest", "steps")
 
     def __init__(self, serial: int, nullable: bool, shortest: int, longest: int) -> None:
+        self.steps: TermSteps | None = None
+        self.shape: Any = None
         self.serial = serial
         self.nullable = nullable
         self.shortest = min(shortest, ENDLESS)
@@ -296,8 +301,25 @@ class Terms:
 
     def steps(self, terms: Iterable[Term]) -> TermSteps:
         """The ways to continue from any of the terms, in the order of the body."""
+        found = TermSteps([], [], [], [])
+        for term in terms:
+            steps = term.steps
+            if steps is None:
+                steps = term.steps = self._steps(term)
+            found.moves.extend(steps.moves)
+            found.calls.extend(steps.calls)
+            found.tokens.extend(steps.tokens)
+            found.intersections.extend(steps.intersections)
+        return found
+
+    def forget(self) -> None:
+        """Drop the caches of all terms."""
+        for term in list(self._known.values()):
+            term.steps = term.shape = None
+
+    def _steps(self, term: Term) -> TermSteps:
         steps = TermSteps([], [], [], [])
-        waiting = [(term, self.empty) for term in terms][::-1]
+        waiting = [(term, self.empty)]
         seen = set()
         while waiting:
             pair = waiting.pop()
