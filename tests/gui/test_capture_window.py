@@ -211,9 +211,9 @@ def test_a_captured_run_is_run_again_with_the_open_model_and_compared(qtbot, win
     screen = Screen(qtbot, window)
     with qtbot.waitSignal(window.runs.ended):
         dock.runOpened.emit(captured()["find a"])
-    screen.until("Run again")
+    screen.until("Return to the project")
     with qtbot.waitSignal(window.runs.ended, timeout=PATIENCE_MS):
-        screen.press("Run again")
+        screen.press("Run again with the open model")
     started = window.runs.state.started
     assert started.request.prompt == "find a" and started.model.name == "scripted"
     assert [tool["name"] for tool in started.request.registry["tools"]] == ["search"]

@@ -44,6 +44,13 @@ class Actions:
             "Ctrl+Shift+R",
             tip=tr("Replay the events at their original speed"),
         )
+        self.run_again = self._action(
+            "run_again",
+            tr("Run a&gain with the open model"),
+            tip=tr(
+                "Use the tools, messages and sampling of the shown record, and run it with the open model"
+            ),
+        )
         self.new = self._action("new", tr("&New project"), "Ctrl+N")
         self.open = self._action("open", tr("&Open project…"), "Ctrl+O")
         self.save = self._action("save", tr("&Save project"), "Ctrl+S")

@@ -52,7 +52,7 @@ def fill_menus(
     run.addSeparator()
     run.addAction(actions.options)
     run.addSeparator()
-    run.addActions([actions.continue_aborted, actions.replay])
+    run.addActions([actions.continue_aborted, actions.replay, actions.run_again])
     run.addSeparator()
     run.addActions(list(of_pages[MenuId.RUN]))
     run.addSeparator()

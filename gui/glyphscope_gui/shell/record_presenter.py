@@ -46,15 +46,7 @@ class RecordBar(MarkedBar):
                 "Show the tools, the prompt and the options of the project again; the run stays in the history"
             ),
         )
-        self.again_button = push_button(
-            tr("Run again"),
-            name="runAgainButton",
-            tip=tr(
-                "Use these settings, and run the prompt with the open model. If its template has no place for tools, "
-                "the notation is the project’s."
-            ),
-        )
-        buttons = (self.again_button, self.use_button, self.back_button)
+        buttons = (self.use_button, self.back_button)
         super().__init__("recordBar", tr("Record"), buttons, MIN_CHARACTERS, parent)
 
     def show_record(self, started: RunStarted | None) -> None:
@@ -84,7 +76,8 @@ class RecordPresenter(QObject):
         context.record.changed.connect(self._show)
         context.navigator.shown.connect(self._show)
         bar.use_button.clicked.connect(self._use)
-        bar.again_button.clicked.connect(self._run_again)
+        context.actions.run_again.triggered.connect(self._run_again)
+        context.actions.run_again.setEnabled(False)
         bar.back_button.clicked.connect(context.record.leave)
 
     def _show(self, _change: object = None) -> None:
@@ -96,6 +89,7 @@ class RecordPresenter(QObject):
         project = self._context.project
         request = None if started is None else started.request
         self._bar.show_record(started)
+        self._context.actions.run_again.setEnabled(started is not None)
         registry = self._registry()
         self._header.show_tools(project.tools.registry if registry is None else registry)
         self._header.show_record(request)
