@@ -170,7 +170,6 @@ class PromptDock(QWidget):
         self.copy_button.clicked.connect(lambda: copy_text(self._shown_text))
         self.costs_model = PromptCostsModel(self)
         self.costs = PromptCosts(self.costs_model, self)
-        self._costs_place = WholeRows(self.costs)
         self.part = PartEditor(self)
         self.run_button = push_button(
             tr("Run again"), self, name="promptRunButton", tip=tr("Run the current prompt (Ctrl+Enter)")
@@ -205,7 +204,7 @@ class PromptDock(QWidget):
         self.caption.setText(self._caption(shown))
         self.costs_model.show_rows(shown.rows, counted=bool(prompt.tokens))
         self.costs.setAccessibleDescription(self.costs_model.words())
-        self._costs_place.setVisible(bool(shown.rows.costs))
+        self.costs.setVisible(bool(shown.rows.costs))
         self.changes.show_prompt(shown)
         self._mark(self.costs.chosen())
 
@@ -265,7 +264,7 @@ class PromptDock(QWidget):
         self.rendered_view.show_prompt(text)
         self.caption.setText(tr("Before the model’s chat template. The tokens are not counted yet."))
         self.costs_model.show_rows(CostRows())
-        self._costs_place.setVisible(False)
+        self.costs.setVisible(False)
         self.part.show_place(None)
 
     def _show_problem(self, problem: str) -> None:
@@ -325,7 +324,7 @@ class PromptDock(QWidget):
     def _lay_out(self) -> None:
         top = hbox((self.preset_combo, 1), self.reset_button, spacing=8)
         template = holder(vbox(top, (self.system_edit, 1), self.problem, margins=(14, 12), spacing=10), self)
-        parts = ((self._costs_place, 1), self.part, (self.run_button, 0, Qt.AlignmentFlag.AlignRight))
+        parts = ((WholeRows(self.costs), 1), self.part, (self.run_button, 0, Qt.AlignmentFlag.AlignRight))
         below = holder(vbox(*parts, margins=(0, 6, 0, 0), spacing=10), self)
         views = splitter(Qt.Orientation.Vertical, (self.rendered_view, below), (0, 0), of_cards=False)
         views.setSizes([400, 500])

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import repeat
 from typing import Any
 
-from PySide6.QtCore import QAbstractItemModel, QEvent, QModelIndex, QPoint, QSize, Qt, Signal
+from PySide6.QtCore import QAbstractItemModel, QEvent, QModelIndex, QObject, QPoint, QSize, Qt, Signal
 from PySide6.QtGui import QFontMetrics, QKeyEvent, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QListView, QTableView, QTreeView, QWidget
 
@@ -320,6 +320,7 @@ class WholeRows(QWidget):
         super().__init__(parent)
         self._view, self._flexible = view, flexible
         view.setParent(self)
+        view.installEventFilter(self)
         view.horizontalScrollBar().rangeChanged.connect(self._fit)
         if isinstance(view, QTableView):
             view.horizontalHeader().geometriesChanged.connect(self._fit)
@@ -337,6 +338,12 @@ class WholeRows(QWidget):
         if event.type() == QEvent.Type.LayoutRequest:  # such as of rows with another height
             self._fit()
         return super().event(event)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """A view that is hidden takes no room."""
+        if event.type() in (QEvent.Type.ShowToParent, QEvent.Type.HideToParent) and self.parentWidget():
+            self.setHidden(self._view.isHidden())
+        return super().eventFilter(watched, event)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
