@@ -383,7 +383,8 @@ class RunPage(FollowsSize, QWidget):
         for tab in (*self._details.values(), self.branches):
             tab.setMinimumHeight(LEAST)  # the tab that needs most would set the height of all
         self.tabs.setTabVisible(self.tabs.indexOf(self.branches), False)
-        self.tabs.setElideMode(Qt.TextElideMode.ElideNone)  # where there is no room, arrows scroll them
+        self.tabs.setUsesScrollButtons(False)
+        self.tabs.setElideMode(Qt.TextElideMode.ElideRight)
         self.tabs.currentChanged.connect(self._tab_changed)
         self._below = below = named(QFrame(self), "card", tr("Details of the run"))
         vbox(self.approval, self.question, self.tabs, parent=below, margins=(3, 1, 3, 2), spacing=0)

@@ -318,7 +318,7 @@ class WholeRows(QWidget):
     ) -> None:
         """`flexible`: it asks for no more than its least rows, so that a page does not scroll for it."""
         super().__init__(parent)
-        self._view, self._flexible = view, flexible
+        self._view, self._flexible, self._is_empty = view, flexible, False
         view.setParent(self)
         view.installEventFilter(self)
         view.horizontalScrollBar().rangeChanged.connect(self._fit)
@@ -341,8 +341,10 @@ class WholeRows(QWidget):
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """A view that is hidden takes no room."""
-        if event.type() in (QEvent.Type.ShowToParent, QEvent.Type.HideToParent) and self.parentWidget():
-            self.setHidden(self._view.isHidden())
+        hides = event.type() == QEvent.Type.HideToParent
+        if hides or (event.type() == QEvent.Type.ShowToParent and self._is_empty):
+            self._is_empty = hides
+            self.setHidden(hides)
         return super().eventFilter(watched, event)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
