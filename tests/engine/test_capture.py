@@ -353,3 +353,21 @@ def test_a_captured_call_that_is_not_valid_becomes_a_scenario_once_the_right_one
     request = msgspec.structs.replace(events[0].request, expected=right)
     scenario = scenario_of_run([msgspec.structs.replace(events[0], request=request), *events[1:]], "captured")
     assert scenario.expect.calls == right.calls
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("missing", ["anyio", "httpx2", "starlette", "uvicorn"])
+def test_without_its_packages_the_command_and_the_window_name_them(missing):
+    program = f"""
+import importlib.util, sys
+sys.modules["{missing}"] = None
+found = importlib.util.find_spec
+importlib.util.find_spec = lambda name: None if name == "{missing}" else found(name)
+import glyphscope_gui.capture.presenter
+from glyphscope.cli import main
+sys.argv[1:] = ["capture", "--to", "http://127.0.0.1:9"]
+main()
+"""
+    done = subprocess.run([sys.executable, "-P", "-c", program], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2 and f"A capture needs {missing}." in done.stderr
+    assert "pip install 'glyphscope[capture,remote]'" in done.stderr and not done.stdout

@@ -12,9 +12,9 @@ from PySide6.QtWidgets import QMessageBox
 
 pytest.importorskip("uvicorn")
 
+import glyphscope.capture
 from capturing import Capturing, RawServer, answer_with_call, asking, chunked
 from fake_context import scripted
-from glyphscope.capture import process
 from glyphscope.capture.process import Begin
 from on_screen import Screen
 
@@ -41,6 +41,7 @@ def start(qtbot, window, upstream, tmp_path):
     def begin(*boxes, tools="", port="0"):
         screen = Screen(qtbot, window)
         screen.press("Capture…")
+        screen.until("Server of the agent")
         screen.write("Server of the agent", f"http://127.0.0.1:{upstream.port}")
         screen.write("Port for the agent", port)
         screen.write("Pause answers that call", tools)
@@ -132,6 +133,7 @@ def test_the_window_says_all_the_time_that_it_captures_and_the_requests_become_r
 def test_a_port_that_is_in_use_is_said_in_the_dialog_which_stays_open(qtbot, window, upstream):
     screen = Screen(qtbot, window)
     screen.press("Capture…")
+    screen.until("Server of the agent")
     screen.write("Server of the agent", "not an address")
     assert "Invalid endpoint address" in screen and not screen.find("Start capture").isEnabled()
     screen.write("Server of the agent", "http://127.0.0.1:9")
@@ -143,7 +145,7 @@ def test_a_port_that_is_in_use_is_said_in_the_dialog_which_stays_open(qtbot, win
 
 
 def test_missing_packages_are_named(qtbot, window, monkeypatch):
-    monkeypatch.setattr(process, "_PACKAGES", ("httpx2", "a_package_that_is_missing"))
+    monkeypatch.setattr(glyphscope.capture, "_PACKAGES", ("httpx2", "a_package_that_is_missing"))
     window.actions_.capture.trigger()
     Screen(qtbot, window).until("A capture needs a_package_that_is_missing.")
 

@@ -5,3 +5,22 @@ records of runs of these files (`recording.py`), so that no judgement delays an 
 nothing.
 Only `glyphscope capture` imports the server's library.
 """
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+from glyphscope.base.errors import ModelError
+
+_PACKAGES = ("anyio", "httpx2", "starlette", "uvicorn")
+"""What the other modules import: whoever asks for a capture asks for these first."""
+
+
+def require_packages() -> None:
+    """Raises ModelError if the packages of a capture are not installed."""
+    missing = [name for name in _PACKAGES if find_spec(name) is None]
+    if missing:
+        raise ModelError(
+            f"A capture needs {', '.join(missing)}.",
+            hint="Install it: pip install 'glyphscope[capture,remote]'.",
+        )

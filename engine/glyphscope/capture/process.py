@@ -5,7 +5,6 @@ The process is `python -P -m glyphscope.capture.process`; it ends when its paren
 
 from __future__ import annotations
 
-import importlib.util
 import tempfile
 import threading
 from collections.abc import Iterator
@@ -24,7 +23,6 @@ from glyphscope.models.remote import read_address
 from glyphscope.processes import how_ended, module_command
 from glyphscope.processes.pipe import Pipe, SentError, parent_pipe, start_child
 
-_PACKAGES = ("httpx2", "starlette", "uvicorn")
 _END_SECONDS = 15.0
 """Answers are cut, and what is due is recorded, in this time; the rest becomes records at the next start."""
 
@@ -95,22 +93,11 @@ class _Report(msgspec.Struct, frozen=True):
     news: Begun | Noted | Came | Waits | Went | _Failed
 
 
-def require_packages() -> None:
-    """Raises ModelError if the packages of a capture are not installed."""
-    missing = [name for name in _PACKAGES if importlib.util.find_spec(name) is None]
-    if missing:
-        raise ModelError(
-            f"A capture needs {', '.join(missing)}.",
-            hint="Install it: pip install 'glyphscope[capture,remote]'.",
-        )
-
-
 class CaptureProcess:
     """A capture that runs from the beginning on. `news` is for one thread, the others for any."""
 
     def __init__(self, begin: Begin) -> None:
-        """Raises ModelError for the address, and for missing packages; GlyphscopeError for a rule."""
-        require_packages()
+        """Raises ModelError for the address; GlyphscopeError for a rule."""
         read_address(begin.to)
         read_rules(begin.hold)
         self._stderr: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 (closed with the process)

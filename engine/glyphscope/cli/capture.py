@@ -12,8 +12,7 @@ from rich.text import Text
 
 from glyphscope.base.figures import byte_size, duration, percent, pluralize
 from glyphscope.base.visible import visible
-from glyphscope.capture.breakpoints import read_rules
-from glyphscope.capture.process import require_packages
+from glyphscope.capture import require_packages
 from glyphscope.cli.breakpoints import PausedInTerminal
 from glyphscope.cli.inputs import InputError
 from glyphscope.cli.options import JsonOption, model_option
@@ -79,6 +78,9 @@ def capture(
     what each prompt changed. Ctrl-C ends it.
     """
     require_packages()
+    from glyphscope.capture.breakpoints import read_rules
+    from glyphscope.capture.server import CaptureServer
+
     rules = read_rules(hold or ())
     if hold and not (sys.stdin is not None and sys.stdin.isatty()):
         raise InputError(
@@ -87,8 +89,6 @@ def capture(
         )
     if model:
         require_installed(model)
-    from glyphscope.capture.server import CaptureServer  # imports the server's library
-
     address = read_address(to)
     folder = records or places().captures
     printed, asked = _Printed(as_json), PausedInTerminal()

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import time
 from functools import partial
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from glyphscope.base.errors import GlyphscopeError
+from glyphscope.capture import require_packages
 from glyphscope_gui.capture.bar import CaptureBar
 from glyphscope_gui.context import AppContext
 from glyphscope_gui.shared.background import Background, this_task
@@ -63,17 +65,15 @@ class CapturePresenter(QObject):
 
     def ask(self) -> None:
         """Ask for a capture, or end the running one."""
-        from glyphscope.capture.process import Begin, require_packages
-        from glyphscope_gui.capture.dialog import CaptureDialog
-
         if self._is_running:
             self.stop()
-            return
-        try:
-            require_packages()
-        except GlyphscopeError as error:
-            self._context.show_error(error)
-            return
+        elif self._dialog is None:
+            self._background.start("packages", _imported, self._show_dialog, self._context.show_error)
+
+    def _show_dialog(self, _result: object) -> None:
+        from glyphscope.capture.process import Begin
+        from glyphscope_gui.capture.dialog import CaptureDialog
+
         places = self._context.services.places
         first = Begin(to=FIRST_SERVER, folder=str(places.captures), history=str(places.history))
         self._dialog = CaptureDialog(self._begin or first, self._context.window)
@@ -199,3 +199,9 @@ class CapturePresenter(QObject):
             lambda _: self.recorded.emit(),
             lambda error: failed.emit(str(error)),
         )
+
+
+def _imported() -> None:
+    """What a capture imports takes several frames. Raises ModelError if a package is missing."""
+    require_packages()
+    import_module("glyphscope.capture.process")
