@@ -56,6 +56,7 @@ def start(qtbot, window, upstream, tmp_path):
     yield begin
     window.capture.stop()
     qtbot.waitUntil(lambda: not window.capture.unfinished, timeout=PATIENCE_MS)
+    window.capture._begin = None  # the next one does not begin with its breakpoints
 
 
 @pytest.fixture

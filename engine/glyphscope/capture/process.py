@@ -105,6 +105,7 @@ class CaptureProcess:
         self._child, self._pipe = start_child(command, _Report, {}, self._stderr)
         self._ending = self._closed = False
         self._writing = threading.Lock()
+        self._last_end: threading.Timer | None = None
         self._send(begin)
 
     def news(self) -> Iterator[News]:
@@ -128,6 +129,8 @@ class CaptureProcess:
                 self._closed = True
             self._child.kill()
             self._child.wait()
+            if self._last_end is not None:
+                self._last_end.cancel()
             for file in (self._child.stdin, self._child.stdout, self._stderr):
                 if file is not None:
                     file.close()
@@ -138,11 +141,13 @@ class CaptureProcess:
 
     def stop(self) -> None:
         """End the capture, and with it `news`, within seconds."""
+        if self._ending or self._closed:
+            return
         self._ending = True
         self._send(End())
-        timer = threading.Timer(_END_SECONDS, self._child.kill)
-        timer.daemon = True
-        timer.start()
+        self._last_end = threading.Timer(_END_SECONDS, self._child.kill)
+        self._last_end.daemon = True
+        self._last_end.start()
 
     def _send(self, order: Begin | End | Decided) -> None:
         with self._writing, suppress(OSError, ValueError):  # it may have ended, as `news` reports
