@@ -17,10 +17,10 @@ from sources import nodes_of, source_of
 ROOT = Path(__file__).parents[2]
 MAX_FILE = 600
 MOST = {
-    "modules with one importer": 123,
-    "modules that tests import": 221,
-    "lines of code": 124_456,
-    "lines of code without plug-ins": 120_209,
+    "modules with one importer": 129,
+    "modules that tests import": 278,
+    "lines of code": 125_653,
+    "lines of code without plug-ins": 121_414,
 }
 """They only fall; raise one with the reason here.
 
@@ -28,7 +28,8 @@ Raised for answers other than calls, grammars in Lark, templates and their varia
 decided: each is a row or a form of what was there, with the engine that it needs. For OpenAI's custom tools and relaxed
 rules of grammars, the options' panel and the transcript of a run too. For expected answers, the project's prompt and
 system prompts in evaluations, the pages of MCP, of the model and of pasted answers, and folding panels. For the forms
-of tools and requests of other programs, and the capture of requests.
+of tools and requests of other programs, the capture of requests with its page and breakpoints, and tools that are
+found. Tests import more modules since packages do not list names for them alone.
 """
 PLUGINS = "glyphscope_plugins"
 

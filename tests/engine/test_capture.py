@@ -19,8 +19,7 @@ from glyphscope.base.errors import SuiteError
 from glyphscope.capture import recording
 from glyphscope.capture.exchange import Asked, EndedBy, ExchangeWriter
 from glyphscope.capture.recording import Recorded, record_exchange
-from glyphscope.evals.suites.from_runs import scenario_of_run
-from glyphscope.evals.suites.own import add_scenario
+from glyphscope.evals.suites import add_scenario, scenario_of_run
 from glyphscope.evals.suites.reading import load_suite
 from glyphscope.events import ExpectedAnswer, ExpectedCall, PromptRendered, RunStarted, Token
 from glyphscope.models.scripted import ScriptedModel
@@ -368,6 +367,7 @@ from glyphscope.cli import main
 sys.argv[1:] = ["capture", "--to", "http://127.0.0.1:9"]
 main()
 """
-    done = subprocess.run([sys.executable, "-P", "-c", program], capture_output=True, text=True, timeout=60)
+    command = [sys.executable, "-P", "-c", program]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)
     assert done.returncode == 2 and f"A capture needs {missing}." in done.stderr
     assert "pip install 'glyphscope[capture,remote]'" in done.stderr and not done.stdout

@@ -22,7 +22,7 @@ from glyphscope.grammar import MaskReader, build_value_grammar, to_lark
 from glyphscope.grammar.gbnf import emit_gbnf
 from glyphscope.grammar.regular.pattern import StringLanguage, found, start
 from glyphscope.models.scripted import ScriptedModel
-from glyphscope.processes.calls import Child
+from glyphscope.processes import Child
 from glyphscope.processes.compilers import service
 from glyphscope.registry import check_schema
 from glyphscope.runs.strategies import run
@@ -180,7 +180,7 @@ def test_the_compilers_end_when_their_parent_is_killed() -> None:
 def test_a_process_ends_by_itself_when_its_parent_is_killed_in_the_middle_of_a_call() -> None:
     _ends_with_its_parent(
         "import os, threading, time\n"
-        "from glyphscope.processes.calls import Child\n"
+        "from glyphscope.processes import Child\n"
         "from glyphscope.base.visible import visible\n"
         "child = Child('Python', '', memory=10**9)\n"
         "child.call(60, visible, 'x'); print(*child.pids, flush=True)\n"

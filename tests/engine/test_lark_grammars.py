@@ -7,12 +7,11 @@ import json
 import pytest
 
 from glyphscope.base.errors import GrammarError
-from glyphscope.grammar import Bound, covering_texts, match_text, sample_texts
+from glyphscope.grammar import Bound, compile_grammar, covering_texts, match_text, sample_texts
 from glyphscope.grammar.bundled import bundled_grammars
 from glyphscope.grammar.chars import contains
 from glyphscope.grammar.convert import TargetLanguage, convert
 from glyphscope.grammar.languages import load_grammar
-from glyphscope.grammar.match.report import compile_grammar
 from glyphscope.grammar.tree import Grammar
 from glyphscope.processes.compilers import service
 from whole_grammars import GBNF_GRAMMARS, LARK_GRAMMARS, WHOLE_GRAMMARS

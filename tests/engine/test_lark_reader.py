@@ -11,14 +11,13 @@ import pytest
 
 from examples import rounds
 from glyphscope.base.errors import GrammarError
-from glyphscope.grammar import sample_texts
+from glyphscope.grammar import compile_grammar, sample_texts
 from glyphscope.grammar.gbnf import CheckCancelled, Diagnostic
 from glyphscope.grammar.generate.sample import texts_of_rules
 from glyphscope.grammar.languages import LARK, language_of
 from glyphscope.grammar.lark_check import LarkCheck, check_lark, check_lark_bytes
 from glyphscope.grammar.lark_text.diagnostics import CODES
 from glyphscope.grammar.lark_text.openai import openai_problems
-from glyphscope.grammar.match.report import compile_grammar
 from glyphscope.grammar.regular.automaton import Automaton
 from glyphscope.grammar.tree import NEVER, Grammar, Terminal, walk
 from glyphscope.processes.compilers import service
