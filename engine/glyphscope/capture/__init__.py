@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from glyphscope.base.errors import ModelError
 
 _PACKAGES = ("anyio", "httpx2", "starlette", "uvicorn")
-"""What the other modules import: whoever asks for a capture asks for these first."""
+"""Imported by the other modules: whoever asks for a capture asks for these first."""
 
 
 def require_packages() -> None:

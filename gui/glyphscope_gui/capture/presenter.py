@@ -202,6 +202,6 @@ class CapturePresenter(QObject):
 
 
 def _imported() -> None:
-    """What a capture imports takes several frames. Raises ModelError if a package is missing."""
+    """Import the parts of a capture, which takes several frames. Raises ModelError if a package is missing."""
     require_packages()
     import_module("glyphscope.capture.process")

@@ -14,6 +14,7 @@ import msgspec
 from glyphscope.base.errors import GlyphscopeError
 from glyphscope.base.figures import estimate, percent
 from glyphscope.base.inputs import read_file
+from glyphscope.base.structs import ready
 from glyphscope.evals.matrix.arms import OFFERED, Arm, values_of
 from glyphscope.evals.matrix.needs import rubrics_of
 from glyphscope.evals.matrix.plan import Matrix, Plan
@@ -72,7 +73,7 @@ def read_setup(saved: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
     """The members of a saved set-up, and whether the project's prompt is used; none if it is of another version."""
     members = {name: value for name, value in saved.items() if name != _PROJECT}
     try:
-        matrix = msgspec.convert({"suites": (), "models": (), **members}, Matrix, strict=True)
+        matrix = msgspec.convert({"suites": (), "models": (), **members}, ready(Matrix), strict=True)
     except msgspec.ValidationError:
         return {}, True
     return {name: getattr(matrix, name) for name in members if name in matrix.__struct_fields__}, saved.get(
