@@ -24,6 +24,7 @@ import msgspec
 from glyphscope.base.errors import StorageError
 from glyphscope.events import ModelInfo, RunRequest, RunStarted, Token, TokenStep
 from glyphscope.store import *
+from glyphscope.store.records import read_record
 
 disk = Path(sys.argv[1])
 request = RunRequest(prompt="old", registry={"glyphscope": 1, "tools": [{"name": "a"}]})
