@@ -430,7 +430,9 @@ def test_queries_are_answered_without_a_model_too(qtbot):
     model = ScriptedModel("")
     assert vocabulary_of(model) == model.vocabulary()
     assert priced_prompt_of(model, prepared).prompt.text
-    assert "loop" in priced_prompt_of(model, prepared.changed(strategy="loop")).problem
+    assert priced_prompt_of(model, prepared.changed(strategy="loop")).prompt.text
+    problem = priced_prompt_of(model, prepared.changed(strategy="route-execute")).problem
+    assert "route-execute" in problem
 
 
 # -- prepared requests and records ---------------------------------------------------------------------------------
