@@ -207,7 +207,7 @@ def test_reasons_that_differ_in_the_letters_of_their_tokens_are_one():
     )
     roles = (NUMBER_ROLE, REASON_ROLE)
     assert [[model.index(row, TEXT).data(role) for role in roles] for row in range(5)] == [
-        ["¹", "¹ no remaining argument begins with 'c', 'r'"],
+        ["¹", "¹ no remaining argument begins with 'c' or 'r'"],
         ["¹", ""],
         ["", "'max_results' is already given"],
         ["", "a key or '}' must come here, not ';'"],

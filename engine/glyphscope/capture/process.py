@@ -90,7 +90,7 @@ class _Order(msgspec.Struct, frozen=True):
 
 
 class _Report(msgspec.Struct, frozen=True):
-    news: Begun | Noted | Came | Waits | Went | _Failed
+    news: News | _Failed
 
 
 class CaptureProcess:

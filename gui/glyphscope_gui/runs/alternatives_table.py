@@ -22,7 +22,6 @@ from PySide6.QtWidgets import (
 )
 
 from glyphscope.base.figures import UNKNOWN, percent
-from glyphscope.base.shorten import listed
 from glyphscope.base.tokens import token_text
 from glyphscope.base.visible import visible
 from glyphscope.events import Alternative, RunRequest, Token
@@ -30,6 +29,7 @@ from glyphscope.explain.masked import AlternativeReasons, Reasons, token_reasons
 from glyphscope.registry import ToolRegistry
 from glyphscope.runs import StageState
 from glyphscope.runs.state import NO_STAGE, StagePlace
+from glyphscope.validation.reasons import one_of
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.cells import (
     MAX_WORD_LINES,
@@ -167,7 +167,7 @@ class AlternativesModel(TableModel[AlternativeRow]):
         for frame, same in found.items():
             mark = next(marks, "") if len(same) > 1 else ""
             own = list(dict.fromkeys(_own(self._reason(row), row.alternative) for row in same))
-            words = listed(own, _MAX_OWN).join(frame)
+            words = one_of(own).join(frame)
             self._said |= {self._reason(row): (same[0], words, mark) for row in same}
 
     def _reason(self, row: AlternativeRow) -> str:
@@ -223,8 +223,6 @@ class AlternativesModel(TableModel[AlternativeRow]):
 
 
 _QUOTED = re.compile(r"'[^']+'|\"(?:[^\"\\]|\\.)+\"")
-_MAX_OWN = 4
-"""Different letters of tokens in a reason that these have in common."""
 
 
 def _own_place(words: str, one: Alternative) -> tuple[int, int]:
