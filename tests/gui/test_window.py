@@ -16,7 +16,7 @@ import psutil
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QAbstractButton, QLabel, QLineEdit
+from PySide6.QtWidgets import QAbstractButton, QLabel, QLineEdit, QMenu
 
 from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import Tool, ToolRegistry
@@ -121,6 +121,19 @@ def test_an_abort_is_explained_with_its_saving(qtbot, open_playground, screen_of
     with qtbot.waitSignal(runs.ended):
         runs.replay(tuple(runs.events), 0)
     assert screen.read(STREAM) == state.text
+
+
+def test_no_menu_has_two_entries_of_the_same_title_at_the_first_start(make):
+    window = make()
+    window.pages[PageId.LESSONS]  # made soon after the start, with its entries
+    shown = [
+        (menu, each.text())
+        for menu in window.findChildren(QMenu)
+        for each in menu.actions()
+        if each.isVisible()
+    ]
+    titles = [title for title in shown if title[1]]
+    assert len(titles) > 40 and len(titles) == len(set(titles))
 
 
 def test_bundled_recordings_are_complete_and_name_no_machine():
