@@ -82,9 +82,7 @@ class LessonsPresenter(Page):
         self.open_action = named(QAction(tr("Open &lesson…"), self), "openLessonAction")
         self.export_action = named(QAction(tr("Export &lessons…"), self), "exportLessonsAction")
         self.export_action.setStatusTip(tr("All lessons of the list as a website, which needs no Glyphscope"))
-        self.lecture_action = named(
-            QAction(tr("Le&cture mode"), self, enabled=False, visible=False), "lectureAction"
-        )
+        self.lecture_action = named(QAction(tr("Le&cture mode"), self, visible=False), "lectureAction")
         self.lecture_action.setShortcut(QKeySequence("F11"))
         self._connect()
 
