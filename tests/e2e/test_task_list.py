@@ -132,6 +132,7 @@ class Person:
 
     def evaluated(self, begin):
         """Evaluate the suite that is chosen alone, once the page is made."""
+        self.until(lambda: hasattr(self.evaluate.view, "suites_model"))  # once the library of charts is there
         ticks = self.evaluate.view.suites_model
         self.until(lambda: [Path(each).name for each in ticks.ticked] == ["my-suite.json"])
         self.until(lambda: not self.evaluate.is_busy and self.evaluate.view.setup.start.isEnabled())

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from glyphscope.grammar import example_arguments
+from glyphscope.grammar.generate import sample
 from glyphscope.validation.checker import Checker
 from keyword_rows import EVERY, registry
 
@@ -49,6 +50,16 @@ def example_of(schema: dict):
 )
 def test_an_example_follows_the_schema(schema, value):
     assert example_of(schema) == value
+
+
+def test_random_texts_of_a_custom_grammar_are_made_only_if_its_shortest_one_is_no_example(monkeypatch):
+    nested = {"type": "grammar", "syntax": "lark", "definition": 'start: "7" | "(" start ")" start*'}
+    seen = []
+    monkeypatch.setattr(sample, "sample_texts", lambda *_, **__: seen.append(1) or ["(7)"])
+    assert example_of({"x-grammar": nested}) == "7"
+    assert not seen
+    assert example_of({"x-grammar": nested, "minLength": 2}) == "(7)"
+    assert seen
 
 
 def test_the_examples_of_nearly_all_keywords_are_valid():

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Set
 from contextlib import suppress
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from glyphscope.base.errors import GrammarError, NotationError
@@ -364,18 +364,23 @@ def _written(schema: dict[str, Any], usual: Any) -> Any:
             text = each if plain and isinstance(each, str) else write_value(each, "json")
             if match_text(grammar, text).accepted:
                 return each
-        texts = sorted((*covering_texts(grammar, limit=1), *sample_texts(grammar, _SAMPLES)), key=len)
+        valid = SafeValidator({key: value for key, value in schema.items() if key != CUSTOM}).is_valid
+        for texts in (partial(covering_texts, grammar, limit=1), partial(sample_texts, grammar, _SAMPLES)):
+            for text in sorted(texts(), key=len):
+                made = [text] if plain else list(_read(text))
+                if fitting := list(filter(valid, made)):
+                    return fitting[0]
+                found += made
     except GrammarError:  # it is reported where the grammar is built
         return usual
-    for text in texts:
-        if plain:
-            found.append(text)
-            continue
-        for notation in ("json", "glyph"):
-            with suppress(NotationError):
-                found.append(parse_value(text, notation))
-    valid = SafeValidator({key: value for key, value in schema.items() if key != CUSTOM}).is_valid
-    return next(filter(valid, found), found[0] if found else usual)
+    return found[0] if found else usual
+
+
+def _read(text: str) -> Iterator[Any]:
+    """The values that a text stands for in either notation."""
+    for notation in ("json", "glyph"):
+        with suppress(NotationError):
+            yield parse_value(text, notation)
 
 
 def _distinct(value: Any, index: int, schema: Any) -> Any:
