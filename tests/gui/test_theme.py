@@ -142,6 +142,29 @@ def test_a_widget_that_is_deleted_while_the_theme_changes_is_passed_over(pages, 
     assert color(pages.widget(0)) == load_theme("dark").color("text-muted")
 
 
+def test_a_tab_gets_the_sheet_when_it_is_first_shown_not_with_its_page(qapp, qtbot):
+    themes = ThemeManager(qapp, "light")
+    with themes.undressed() as hidden:
+        tabs = stack(*(stack(PlainLabel(f"{side}", role="muted"), QWidget()) for side in "abc"))
+        window = stack(QWidget(), tabs)
+        qtbot.addWidget(window)
+        labels = [tabs.widget(place).widget(0) for place in range(3)]
+        for label in labels:
+            label.ensurePolished()  # as a layout that asks for its size does
+        window.show()
+        hidden.append(tabs)
+    without = color(labels[0])
+    muted = load_theme("light").color("text-muted")
+    assert without != muted
+    themes.dress(tabs)
+    window.setCurrentIndex(1)
+    assert [color(label) for label in labels] == [muted, without, without]
+    tabs.setCurrentIndex(1)
+    assert [color(label) for label in labels] == [muted, muted, without]
+    themes.finish()
+    assert [color(label) for label in labels] == [muted] * 3
+
+
 def test_a_larger_text_size_reaches_the_tabs_of_a_hidden_page(qapp, qtbot):
     tabs = QTabWidget()
     tabs.addTab(QWidget(), "Side by side")

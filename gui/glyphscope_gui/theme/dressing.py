@@ -20,6 +20,7 @@ from shiboken6 import isValid
 from glyphscope_gui.slices import Slices, Steps
 
 _POLISHED = Qt.WidgetAttribute.WA_WState_Polished
+_EXPLICIT = Qt.WidgetAttribute.WA_WState_ExplicitShowHide
 _OWN_STYLE = Qt.WidgetAttribute.WA_SetStyle
 
 
@@ -47,6 +48,17 @@ def update_sizes(part: QWidget) -> None:
 
 def _within(part: QWidget) -> list[QWidget]:
     return [part, *part.findChildren(QWidget)]
+
+
+def _parts(part: QWidget) -> tuple[list[QWidget], list[QWidget]]:
+    """The widgets that become visible with this part, itself included; and those in it that are hidden until someone
+    shows them, without what is in them.
+    """
+    shown, hidden = [part], []
+    for widget in shown:
+        for child in widget.findChildren(QWidget, options=Qt.FindChildOption.FindDirectChildrenOnly):
+            (hidden if child.isHidden() and child.testAttribute(_EXPLICIT) else shown).append(child)
+    return shown, hidden
 
 
 class Dressing(QObject):
@@ -90,34 +102,53 @@ class Dressing(QObject):
         deque(self._exchange(within, self._app.palette(), sheet), maxlen=0)
 
     def dress(self, part: QWidget) -> None:
-        """Restyle a part that is about to be shown, if it was hidden all the time, as Qt would have done."""
-        if part not in self._undressed or not isValid(part):
+        """Restyle a part that is about to be shown, if it was hidden all the time, as Qt would have done.
+
+        What stays hidden in it, such as tabs that are not chosen, is restyled when it is first shown.
+        """
+        if part not in self._undressed:
             return
-        self._undressed.remove(part)
+        self._forget(part)
+        if not isValid(part):
+            return
+        shown, hidden = _parts(part)
+        self._undressed.update(hidden)
+        for widget in hidden:
+            widget.installEventFilter(self)
         with no_collection():
-            for widget in _within(part):
+            for widget in shown:
                 if widget.testAttribute(_POLISHED):
                     widget.style().polish(widget)
-            for widget in _within(part):
+            for widget in shown:
                 QCoreApplication.sendEvent(widget, QEvent(QEvent.Type.StyleChange))
-        update_sizes(part)
+        for widget in shown:
+            widget.updateGeometry()
 
     def finish(self) -> None:
         """Restyle all waiting widgets now."""
         self._slices.finish()
-        for part in list(self._undressed):
-            self.dress(part)
+        while self._undressed:
+            self.dress(next(iter(self._undressed)))
+
+    def _forget(self, part: QWidget) -> None:
+        self._undressed.remove(part)
+        if isValid(part):
+            part.removeEventFilter(self)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """While widgets wait, filter all events of the application."""
-        if event.type() == QEvent.Type.Show and watched in self._waiting:
-            self._dress(watched)
+        """While widgets wait, filter all events of the application, and always those of hidden parts."""
+        if event.type() == QEvent.Type.Show:
+            if watched in self._waiting:
+                self._dress(watched)
+            elif watched in self._undressed:
+                self.dress(watched)
         return False
 
     def _change(self, palette: QPalette, sheet: str, shown: Callable[[], None]) -> Steps:
         with self._unpainted():
             self._waiting = dict.fromkeys((yield from self._exchange(self._app.allWidgets(), palette, sheet)))
-            self._undressed.clear()
+            for part in list(self._undressed):
+                self._forget(part)
             for widget in list(self._waiting):
                 if isValid(widget) and widget.isVisible():
                     self._dress(widget)
