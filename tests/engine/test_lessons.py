@@ -66,7 +66,7 @@ def test_headings_and_fences_inside_of_code_do_not_divide_a_step():
 WRONG = [
     ("Words.", (1, 1), "The first thing in the file is a block ```lesson"),
     (HEAD.replace("minutes = 5", "minutes = 0") + "## A\n", (4, 1), "minutes is how long"),
-    (HEAD.replace("title", "titel") + "## A\n", (2, 1), 'has no "titel". Is "title" meant?'),
+    (HEAD.replace("title", "titel") + "## A\n", (2, 1), 'has no "titel". Did you mean "title"?'),
     (HEAD.replace('"A title"', "A title") + "## A\n", (2, 9), "Invalid value. Put a text in quotes"),
     (HEAD, (1, 1), "The lesson has no steps"),
     (HEAD + "## A\n```run\n", (7, 1), "The ```run block is never closed."),

@@ -5,25 +5,31 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
+import msgspec
 import pytest
 
 from glyphscope.events import (
     CallReady,
     Message,
+    ModelInfo,
     PromptRendered,
+    RunFailed,
     RunRequest,
     RunStarted,
     SegmentClosed,
     Token,
     ToolCall,
+    decode_event,
+    encode_event,
 )
 from glyphscope.models import RecordedModel
 from glyphscope.models.interface import GenerateRequest
 from glyphscope.models.remote import DIALECTS
 from glyphscope.registry import default_registry, to_openai
-from glyphscope.runs import RunState, answer_messages, reduce_event
+from glyphscope.runs import RunState, answer_messages, reduce_event, settle
 from glyphscope.runs.strategies import run
 from glyphscope.store import first_difference
 from scripted_endpoint import DONE, Answer, Endpoint, chunk, endpoint, remote
@@ -70,6 +76,63 @@ def body(dialect: str, **fields: Any) -> dict[str, Any]:
 def test_the_tool_choice_is_sent_as_requested(choice: str) -> None:
     sent = body("vllm", constraint="endpoint", tool_choice=choice)
     assert sent["tool_choice"] == choice and len(sent["tools"]) == len(TOOLS)
+
+
+@pytest.mark.parametrize(("strict", "expected"), [("auto", {None}), ("on", {True}), ("off", {None})])
+def test_strict_is_sent_for_every_tool_or_none_as_the_run_says(strict: str, expected: set[Any]) -> None:
+    with endpoint(answer(*ONE)) as server, remote(server, "?dialect=vllm") as model:
+        list(run(request(strict=strict, constraint="mask"), model))
+        sent = server.asked[-1].body["tools"]
+    assert {tool["function"].get("strict") for tool in sent} == expected
+
+
+def test_extra_fields_are_merged_into_the_body_and_named_in_the_note() -> None:
+    extra = {"service_tier": "flex", "stream_options": {"x": 1}, "temperature": 0.3}
+    with endpoint(answer(*ONE)) as server, remote(server, "?dialect=compatible") as model:
+        events = list(run(request(extra_body=extra), model))
+        sent = server.asked[-1].body
+    assert sent["service_tier"] == "flex" and sent["temperature"] == 0.3
+    assert sent["stream_options"] == {"include_usage": True, "x": 1}
+    (prompt,) = (event for event in events if isinstance(event, PromptRendered))
+    assert "Extra fields: service_tier, stream_options, temperature." in prompt.note
+
+
+@pytest.mark.parametrize("name", ["model", "messages", "input", "tools", "tool_choice", "response_format"])
+def test_a_field_that_only_the_run_sets_is_rejected_with_the_reason_and_nothing_is_sent(name: str) -> None:
+    with endpoint(answer(*ONE)) as server, remote(server) as model:
+        *_, failed = run(request(extra_body={name: "x"}), model)
+        assert not server.asked
+    assert isinstance(failed, RunFailed) and f"cannot set {name}: " in failed.message
+
+
+def test_an_extra_field_cannot_replace_the_constraint_of_the_run() -> None:
+    plain = msgspec.structs.replace(request(extra_body={"grammar": "x"}), native="", constraint="mask")
+    with endpoint(answer(*ONE)) as server, remote(server, "?dialect=llama-server") as model:
+        *_, failed = run(plain, model)
+        assert not server.asked
+    assert isinstance(failed, RunFailed) and "it is the run's constraint" in failed.message
+
+
+def test_an_extra_field_that_the_server_rejects_is_named_with_what_to_do() -> None:
+    rejected = Answer((b'{"error": {"message": "Unknown parameter: \'top_k\'."}}',), 400, "application/json")
+    with endpoint(rejected) as server, remote(server, "?dialect=openai") as model:
+        *_, failed = run(request(extra_body={"top_k": 3}), model)
+    assert isinstance(failed, RunFailed) and "Unknown parameter" in failed.message
+    assert failed.hint == "Leave the extra field top_k out, or give it another value."
+
+
+def test_extra_fields_are_rejected_for_a_model_without_a_request() -> None:
+    file = cast(Any, SimpleNamespace(info=ModelInfo(name="m"), turn_form=lambda *_: None))
+    (problem,) = settle(request(extra_body={"x": 1}, native=""), file).problems
+    assert (problem.field, "a model file has none" in problem.error.message) == ("extra_body", True)
+
+
+def test_extra_fields_are_left_out_of_records_without_them() -> None:
+    with endpoint(answer(*ONE)) as server, remote(server) as model:
+        started = next(iter(run(request(), model)))
+    assert isinstance(started, RunStarted) and b"extra_body" not in encode_event(started)
+    kept = msgspec.structs.replace(started, request=request(extra_body={"x": [1]}, strict="on"))
+    assert decode_event(encode_event(kept)) == kept
 
 
 @pytest.mark.slow

@@ -373,8 +373,10 @@ def test_choices_schemas_and_custom_calls_are_written_as_the_api_has_them(api):
     schema = read_body(
         {"input": "x", "text": {"format": {"type": "json_schema", "name": "a", "schema": CITY}}}
     )
-    body = write_body(api, schema.request, (Message("user", "x"),), schema.registry, "m")
+    asked = msgspec.structs.replace(schema.request, extra_body={"service_tier": "flex"})
+    body = write_body(api, asked, (Message("user", "x"),), schema.registry, "m")
     assert read_body(body, api=api).request.answer == schema.request.answer
+    assert body["service_tier"] == "flex"
 
 
 def test_members_that_are_not_used_are_in_the_request_to_the_same_api_again_also_after_a_run(tmp_path):

@@ -12,7 +12,7 @@ import msgspec
 
 from glyphscope.api.bars import progress_bar
 from glyphscope.api.tools import SOURCE, AnswerLike, PythonFunctions, ToolLike, Tools, answer_of
-from glyphscope.base.errors import GlyphscopeError
+from glyphscope.base.errors import GlyphscopeError, meant
 from glyphscope.base.structs import ready
 from glyphscope.base.visible import visible
 from glyphscope.events import (
@@ -39,6 +39,7 @@ from glyphscope.events import (
     Shape,
     StopOn,
     Strategy,
+    Strict,
     Thinking,
     ToolResult,
     Violation,
@@ -304,6 +305,8 @@ class RunSettings(TypedDict, total=False):
     reasoning_effort: str
     template_vars: dict[str, Any]
     chat_template: str
+    strict: Strict
+    extra_body: dict[str, Any]
     control_texts: ControlTexts
     examples: bool
     tool_choice: str
@@ -444,6 +447,9 @@ def open_model(name: str = "embedded", *, options: LoadOptions = DEFAULT_LOAD) -
 
 def _request(prompt: str, tools: Tools, info: ModelInfo, settings: RunSettings) -> RunRequest:
     given: dict[str, Any] = {**settings}
+    if unknown := given.keys() - RunSettings.__annotations__:
+        name = min(unknown)
+        raise TypeError(f"A run has no setting {name!r}. {meant(name, RunSettings.__annotations__)}".rstrip())
     notation = given.pop("notation", "json")
     own = tuple(ApprovalRule(tool=name, source=SOURCE, action="allow") for name in tools.functions)
     members = {"shape": "name-arguments", "order": default_order(given.get("constraint", "mask")), **given}

@@ -6,7 +6,7 @@ traceback; any other exception is a bug in Glyphscope and is reported as one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
 
@@ -31,6 +31,28 @@ class GlyphscopeError(Exception):
 T = TypeVar("T")
 
 
+_ELSEWHERE = {
+    "request_overrides": "extra_body", "tool_use_mode": "tool_use", "tool_failure_policy": "failure_policy",
+    "NO_TOOL_CALLS": "NO_TOOL_CALL",
+}  # fmt: skip
+"""Names of settings and codes in other programs' runners of tools, with those of the same meaning here."""
+_IN_PARTS = {
+    "ASSERTION_FAILED": "An expectation that is not met is counted under FINAL_TEXT, WRONG_ARGUMENTS or another reason."
+}
+"""Names without one of the same meaning, in words."""
+
+
+def meant(name: str, known: Collection[str]) -> str:
+    """The question whether a similar name, or that of the same meaning, was meant; empty if there is none."""
+    if name in _IN_PARTS:
+        return _IN_PARTS[name]
+    from difflib import get_close_matches  # only where something is wrong
+
+    other = _ELSEWHERE.get(name)
+    near = [other] if other in known else get_close_matches(name, known, 1)
+    return f'Did you mean "{near[0]}"?' if near else ""
+
+
 def find_named(
     items: Mapping[str, T],
     name: str,
@@ -41,7 +63,8 @@ def find_named(
 ) -> T:
     """The item with that name. Raises `error` if there is no such `what`, with the existing names."""
     if name not in items:
-        raise error(f"There is no {what}.", where=where, hint=f"There are {', '.join(items)}.")
+        hint = f"{meant(name, items)} There are {', '.join(items)}.".lstrip()
+        raise error(f"There is no {what}.", where=where, hint=hint)
     return items[name]
 
 

@@ -17,11 +17,13 @@ from typing import Annotated, Any
 
 import typer
 
-from glyphscope.base.errors import GlyphscopeError
+from glyphscope.base.errors import GlyphscopeError, meant
 from glyphscope.cli.plugin_commands import OpenGroup, made_command
 from glyphscope.cli.signals import INTERRUPTED
 
 BAD_INPUT = 2
+_UsageError: Any = typer.BadParameter.__base__
+"""The base of errors of options, which typer does not export."""
 
 COMMANDS = {
     "check": "check.check",
@@ -79,6 +81,12 @@ class _Commands(OpenGroup):
             raise typer.Exit(INTERRUPTED) from None
         except typer.BadParameter as error:  # typer shows pydantic's message, which is for programmers
             error.message = error.message.removeprefix("Value error, ").partition(", unable to parse")[0]
+            raise
+        except _UsageError as error:
+            known = {each.name for each in error.ctx.command.params if each.name} if error.ctx else set()
+            option = getattr(error, "option_name", "").lstrip("-").replace("-", "_")
+            if option and not getattr(error, "possibilities", None) and (question := meant(option, known)):
+                error.message += f". {question}".replace("_", "-").replace('"', "--", 1).replace('"', "")
             raise
 
     def main(self, *args: Any, **more: Any) -> Any:

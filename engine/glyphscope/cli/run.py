@@ -15,6 +15,7 @@ import typer
 from rich.live import Live
 from rich.text import Text
 
+from glyphscope.base.errors import meant
 from glyphscope.base.figures import percent
 from glyphscope.base.json_values import json_or_text
 from glyphscope.base.shorten import listed, shorten
@@ -182,7 +183,8 @@ def _with(loop: LoopSettings, text: str) -> LoopSettings:
         raise InputError(
             f"`{text}` is not a setting of the loop.",
             where="--set",
-            hint=f"Write NAME=VALUE with one of: {', '.join(loop.__struct_fields__)}.",
+            hint=f"{meant(name, loop.__struct_fields__)} Write NAME=VALUE with one of: "
+            f"{', '.join(loop.__struct_fields__)}.".lstrip(),
         )
     given = json_or_text(value)
     if name in _LISTS and isinstance(given, str):

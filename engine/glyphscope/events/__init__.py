@@ -29,6 +29,7 @@ from glyphscope.events.choices import (
     Shape,
     StopOn,
     Strategy,
+    Strict,
     Thinking,
     ToolSearch,
     default_order,

@@ -21,6 +21,8 @@ ArgumentOrder: TypeAlias = Literal["schema", "any"]
 """The order in which the grammar allows the arguments of a call, and the members of objects in them."""
 Thinking: TypeAlias = Literal["auto", "on", "off"]
 """The switch for reasoning in a model's chat template; `auto` leaves it undefined: the template decides."""
+Strict: TypeAlias = Literal["auto", "on", "off"]
+"""Whether an endpoint is asked to enforce the tools' schemas; `auto` is what each tool says."""
 ControlTexts: TypeAlias = Literal["tokens", "plain"]
 """The tokens of a text of a user, a tool or a result that reads like a control token."""
 ConstrainFrom: TypeAlias = Literal["start", "reasoning", "call"]
@@ -120,6 +122,11 @@ EFFORT_CHOICES = (
     Choice("medium", "Medium", "", "effort medium"),
     Choice("high", "High", "The model reasons much", "effort high"),
     Choice("max", "Maximal", "For templates and servers with this value", "effort max"),
+)
+STRICT_CHOICES = (
+    Choice(AUTO, "As each tool says", "Sent for the tools whose definition has it", "strict auto"),
+    Choice("on", "On", "Sent for every tool; some servers then accept only a part of JSON Schema", "strict"),
+    Choice("off", "Off", "Sent for no tool", "not strict"),
 )
 CONTROL_TEXT_CHOICES = (
     Choice(

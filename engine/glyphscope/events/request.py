@@ -215,6 +215,22 @@ class ChatOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 DEFAULT_CHAT = ChatOptions()
 
+_BY_THE_RUN = {
+    "model": "it is named in the address (…/v1#NAME)",
+    "messages": "they are the run's prompt and history",
+    "input": "it is the run's prompt and history",
+    "tools": "they are the run's tools",
+    "tool_choice": "it is the run's tool choice",
+    "response_format": "it is the run's constraint or answer",
+}
+"""The members of a body that only the run sets, with the reason."""
+
+
+def extra_body_problem(names: tuple[str, ...]) -> str:
+    """The problem with the names of `extra_body`, without a full stop; empty if there is none."""
+    name = next((name for name in names if name in _BY_THE_RUN), None)
+    return "" if name is None else f"Extra fields cannot set {name}: {_BY_THE_RUN[name]}"
+
 
 class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A snapshot of everything that determines a run. Nothing outside it may change the run.
@@ -230,6 +246,7 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     then those of the form. `thinking` is passed to the model's chat template in every notation; a template without
     such a switch gives a note. So are `reasoning_effort`, as the variable by which the template sets it, and the
     variables `template_vars`, by name; an endpoint gets them in the fields that its server has for them.
+    `strict` and `extra_body` are for endpoints: the members of `extra_body` are merged into the body of each request.
     `chat_template`, Jinja or the name of one of the model's own, replaces the template. `control_texts`: how texts
     of users, tools and results that read like control tokens are encoded. `form` is the form of the
     model's turns (`glyphscope.turns.TurnForm` as JSON), which a run fills in: all of it with the native notation
@@ -280,6 +297,14 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
         key="template_var",
     )] = {}  # fmt: skip
     chat_template: str = ""
+    strict: Annotated[choices.Strict, Setting(
+        "Strict tools", "Whether an endpoint is asked to enforce the tools’ schemas; only with the native notation",
+        choices=choices.STRICT_CHOICES,
+    )] = "auto"  # fmt: skip
+    extra_body: Annotated[dict[str, Any], Setting(
+        "Extra fields", "Fields added to an endpoint’s request, each as NAME=VALUE with JSON or text as value",
+        check=extra_body_problem,
+    )] = {}  # fmt: skip
     control_texts: Annotated[choices.ControlTexts, Setting(
         "Control tokens in texts",
         "How texts of users, tools and results that read like control tokens are encoded",

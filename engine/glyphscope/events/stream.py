@@ -261,6 +261,8 @@ _LEFT_OUT: dict[str, dict[str, Any]] = {
         "reasoning_effort": "auto",
         "template_vars": {},
         "chat_template": "",
+        "strict": "auto",
+        "extra_body": {},
         "form": {},
         "tool_choice": "required",
         "most_calls": 1,

@@ -144,7 +144,7 @@ def bound_problems(given: Mapping[str, Any]) -> Iterator[Found]:
             yield (name,), f"{name} is from {least:g} to {most:g}; this is {shown(value)}."
     for name, field in settings_of(Sampling).items():
         if name in given and (problem := wrong_value(field, given[name])):
-            yield (name,), f"{problem}." if field.is_list else f"{name} is {problem}."
+            yield (name,), f"{problem}." if field.setting.check is not None else f"{name} is {problem}."
     for name in ("constraint", "shape"):
         if given.get(name) in ("endpoint", "name-parameters"):
             yield (name,), f'"{given[name]}" is not available in lessons.'

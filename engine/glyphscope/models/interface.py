@@ -40,7 +40,8 @@ class GenerateRequest(msgspec.Struct, frozen=True, kw_only=True):
     With `triggers`, a GBNF grammar applies from the first of these texts in the answer on, which begins with it.
     `stop` are strings that end the answer: endpoints receive them, otherwise the reader of the tokens looks for them.
     In the characters of `plain`, the prompt has no control tokens; endpoints do not receive it.
-    `tool_choice` and `most_calls` are the request's; endpoints that receive `tools` receive them too.
+    `tool_choice` and `most_calls` are the request's; endpoints that receive `tools` receive them too. Only endpoints
+    receive `extra_body`, merged into the body.
     A prompt that is evaluated `beside` the one before it leaves that one in the model's memory, as far as there is
     room, and is not stored on disk. With `hidden`, it is the same prompt, of which the tokens from `seen_from` on are
     evaluated again without seeing these ranges of tokens; ModelError if that is not possible.
@@ -59,6 +60,7 @@ class GenerateRequest(msgspec.Struct, frozen=True, kw_only=True):
     tool_choice: str = "required"
     most_calls: int | None = 1
     chat: ChatOptions = DEFAULT_CHAT
+    extra_body: dict[str, Any] = {}
     begun: str = ""
     sampling: Sampling = Sampling()
     max_tokens: int = 512

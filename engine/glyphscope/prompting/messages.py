@@ -21,7 +21,7 @@ from glyphscope.notation.write import write_call, write_value
 from glyphscope.prompting.history import history_turns
 from glyphscope.prompting.signature import argument_types, signature_pieces
 from glyphscope.prompting.template import STRATEGIES, MessagePart, PartText, preset, presets, render
-from glyphscope.registry import Tool, ToolRegistry, to_openai
+from glyphscope.registry import Tool, ToolRegistry, to_openai, under_strict
 from glyphscope.registry.forms import Api
 from glyphscope.turns.answers import schema_answer
 from glyphscope.turns.own import named_call
@@ -103,7 +103,9 @@ def _native(request: RunRequest, registry: ToolRegistry) -> RenderedMessages:
     made = compose(("system", system), *up_to_prompt(request, registry))
     begun = named.section_open if named is not None and request.constraint != "off" else ""
     receiver: Api = "endpoints" if request.native == "openai" else "templates"
-    return replace(made, tools=tuple(to_openai(registry, receiver)), begun=begun)
+    return replace(
+        made, tools=tuple(to_openai(under_strict(registry, request.strict), receiver)), begun=begun
+    )
 
 
 def up_to_prompt(

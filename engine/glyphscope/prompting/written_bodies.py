@@ -63,6 +63,7 @@ def write_body(
         body["thinking"] = {"type": "enabled" if request.thinking == "on" else "disabled"}
         if request.thinking == "on":
             body["thinking"]["budget_tokens"] = request.reasoning_budget or request.max_tokens
+    _merge(body, request.extra_body)
     return body
 
 

@@ -2,7 +2,7 @@
 
 from glyphscope.registry.check import check_schema
 from glyphscope.registry.facts import Range
-from glyphscope.registry.forms import to_json, to_openai
+from glyphscope.registry.forms import to_json, to_openai, under_strict
 from glyphscope.registry.keywords import KEYWORDS
 from glyphscope.registry.load import (
     bundled_registries,

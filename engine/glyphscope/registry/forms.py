@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeAlias
 from glyphscope.base.errors import Problem, RegistryError
 from glyphscope.base.json_values import json_file
 from glyphscope.base.pointer import Path, to_pointer
+from glyphscope.events import Strict
 from glyphscope.registry.check import meant_type
 from glyphscope.registry.keywords import ABOUT, ANY_TYPE, DEFINITIONS, LIMITS
 from glyphscope.registry.openapi import operations
@@ -281,6 +282,14 @@ def to_openai(registry: ToolRegistry, api: Api = "templates") -> list[dict[str, 
     which show the model all that they get, get no `strict`.
     """
     return [_openai(tool, api) for tool in registry.allowed]
+
+
+def under_strict(registry: ToolRegistry, strict: Strict) -> ToolRegistry:
+    """The registry in which every tool asks for its schema to be enforced, or none does; `auto`: unchanged."""
+    if strict == "auto":
+        return registry
+    asked = strict == "on" or None
+    return replace(registry, tools=tuple(replace(tool, strict=asked) for tool in registry.tools))
 
 
 def with_custom(functions: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

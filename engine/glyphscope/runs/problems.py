@@ -60,13 +60,19 @@ def setting_problems(request: RunRequest) -> Problems:
     for name, settings in {"": request, **nested}.items():
         for field, problem in wrong_values(settings):
             message, hint = f"{field.setting.title} is {problem}.", f"Give a number {field.setting.bounds}."
-            if field.is_list:
+            if field.setting.check is not None:
                 message, hint = f"{problem}.", f"Change the setting {field.setting.title}."
             yield _wrong(f"{name}.{field.name}".lstrip("."), message, hint, where=field.name)
 
 
 def _prompt_problems(request: RunRequest, info: ModelInfo | None) -> Problems:
-    """Control tokens as plain text, at an endpoint, which encodes the prompt itself."""
+    """Control tokens as plain text, at an endpoint, which encodes the prompt itself; fields of a body, without one."""
+    if request.extra_body and info is not None and info.kind == "llama.cpp":
+        yield _wrong(
+            "extra_body",
+            "Extra fields are for the request of an endpoint, and a model file has none.",
+            "Leave them out: sampling and template variables have their own settings.",
+        )
     if request.control_texts == "plain" and info is not None and info.kind == "remote":
         yield _wrong(
             "control_texts",

@@ -154,6 +154,7 @@ _MADE: dict[str, Callable[[], Any]] = {
     "strategy": lambda: ChoiceSetting(STRATEGIES),
     "answer.text": _lines(str, str, ""),
     "template_vars": _line(read_pairs_line, pairs_line, tr("NAME=VALUE; NAME=VALUE")),
+    "extra_body": _line(read_pairs_line, pairs_line, tr("NAME=VALUE; NAME=VALUE")),
     "approvals": _line(read_approvals, approvals_text, tr("every call needs approval")),
     "loop.presets": lambda: ChecksSetting((each.name, each.about) for each in loop_presets()),
     "loop.transforms": lambda: ChecksSetting(

@@ -150,8 +150,9 @@ def _groups() -> tuple[Group, ...]:
     template = Group(TEMPLATE, (
         "thinking", "reasoning_effort", "reasoning_budget", "control_texts", "template_vars",
     ))  # fmt: skip
+    endpoint = Group(tr("Endpoint"), ("strict", "extra_body"))
     repair = Group(tr("Invalid answer"), _rest("repair."))
-    known = (first, calls, turns, limits, router, sampling, samplers, answer, template, repair)
+    known = (first, calls, turns, limits, router, sampling, samplers, answer, template, endpoint, repair)
     return (*known, Group(tr("Recorded figures"), _rest("", known)))
 
 
@@ -213,6 +214,10 @@ def obstacle(options: RunRequest, model: ModelInfo | None, name: str) -> str:
             return tr("This strategy splits a call into stages.")
         case "approvals" if options.strategy != "loop" and not options.dispatch:
             return tr("No call is executed.")
+        case "strict" | "extra_body" if model is not None and model.kind != "remote":
+            return tr("Only endpoints receive it.")
+        case "strict" if not options.native:
+            return tr("Tools are only sent with the native notation.")
         case "thinking" | "reasoning_effort":
             reads = (
                 None if model is None else model.reads_thinking if name == "thinking" else model.reads_effort

@@ -65,9 +65,10 @@ def value_words(name: str, value: Any) -> str:
             return tr("system prompt “{text}”", text=text) if value.strip() else tr("no system prompt")
         case "chat_template" if value:
             return tr("chat template “{text}”", text=excerpt(value, MAX_TEXT))
-        case "template_vars":
+        case "template_vars" | "extra_body":
             given = value if isinstance(value, str) else pairs_line(value)
-            return excerpt(given, MAX_TEXT) if given else tr("no variables")
+            none = tr("no variables") if name == "template_vars" else tr("no extra fields")
+            return excerpt(given, MAX_TEXT) if given else none
         case "prompt":
             return tr("“{text}”", text=excerpt(value, MAX_TEXT))
         case "constraint" if value == "endpoint":

@@ -43,8 +43,8 @@ from glyphscope.turns.own import answer_form, own_call
 
 REQUEST_MEMBERS = (
     "strategy", "max_tokens", "system", "system_prompt", "preset", "loop", "router", "repair", "dispatch", "stop_on",
-    "free_text", "thinking", "control_texts", "reasoning_effort", "template_vars", "chat_template", "tool_choice",
-    "most_calls", "reasoning_budget", "stop", "history", "examples",
+    "free_text", "thinking", "control_texts", "reasoning_effort", "template_vars", "strict", "extra_body",
+    "chat_template", "tool_choice", "most_calls", "reasoning_budget", "stop", "history", "examples",
 )  # fmt: skip
 """Members of a run's request that a suite may contain. The others belong to the arm, or have a separate place."""
 

@@ -6,13 +6,13 @@ The allowed values are read from the struct's own annotations, so that a new mem
 from __future__ import annotations
 
 from collections.abc import Iterator
-from difflib import get_close_matches
 from functools import lru_cache
 from types import NoneType
 from typing import Any
 
 from msgspec import inspect
 
+from glyphscope.base.errors import meant
 from glyphscope.base.pointer import Path
 from glyphscope.base.shorten import shorten
 from glyphscope.base.structs import ready
@@ -50,9 +50,8 @@ def member_names(kind: Any) -> tuple[str, ...]:
 
 def no_such(name: str, known: tuple[str, ...], what: str) -> str:
     """The sentence about an unknown member, with the one that was probably meant."""
-    near = get_close_matches(name, known, 1)
-    meant = f'Is "{near[0]}" meant?' if near else f"There are {', '.join(known)}."
-    return f'{what} has no "{shorten(name, _SHOWN)}". {meant}'
+    question = meant(name, known) or f"There are {', '.join(known)}."
+    return f'{what} has no "{shorten(name, _SHOWN)}". {question}'
 
 
 @lru_cache(maxsize=256)
@@ -70,7 +69,9 @@ def _of(info: inspect.Type, value: Any, path: Path) -> Iterator[Found]:
     if isinstance(info, inspect.UnionType):
         yield from _of_any(info, value, path)
     elif not _fits(info, value):
-        yield path, f"This is {_described(value)}, and must be {_expected(info)}."
+        names = [str(each) for each in info.values] if isinstance(info, inspect.LiteralType) else []
+        question = meant(value, names) if isinstance(value, str) else ""
+        yield path, f"This is {_described(value)}, and must be {_expected(info)}. {question}".rstrip()
     elif isinstance(info, inspect.StructType):
         yield from _of_struct(info, value, path)
     elif isinstance(info, inspect.DictType):

@@ -195,7 +195,35 @@ def body_of(
         body["logprobs"] = True
         if request.alternatives:
             body["top_logprobs"] = min(request.alternatives, MAX_ALTERNATIVES)
-    return body | _template_fields(request.chat, dialect) | dict(constraint.fields)
+    return _merged(
+        body | _template_fields(request.chat, dialect) | dict(constraint.fields), request, constraint
+    )
+
+
+def _merged(body: dict[str, Any], request: GenerateRequest, constraint: EndpointConstraint) -> dict[str, Any]:
+    """The body with the extra fields. Raises PromptError for the field of the run's constraint."""
+    for name, value in request.extra_body.items():
+        if name in constraint.fields:
+            raise PromptError(
+                f"Extra fields cannot set {name}: it is the run's constraint.",
+                where="extra_body",
+                hint="Leave it out, or use --constraint off.",
+            )
+        before = body.get(name)
+        body[name] = {**before, **value} if isinstance(before, dict) and isinstance(value, dict) else value
+    return body
+
+
+def extra_note(request: GenerateRequest) -> str:
+    """A note on the extra fields, of which an endpoint does not say whether it used them."""
+    names = listed(list(request.extra_body), _SHOWN)
+    return f"Extra fields: {names}. Servers may ignore fields that they do not know." if names else ""
+
+
+def extra_hint(request: GenerateRequest, said: str) -> str:
+    """The hint for a rejection whose words name an extra field; empty for any other."""
+    named = [name for name in request.extra_body if name.lower() in said.lower()]
+    return f"Leave the extra field {named[0]} out, or give it another value." if named else ""
 
 
 def _template_fields(chat: ChatOptions, dialect: Dialect) -> dict[str, Any]:

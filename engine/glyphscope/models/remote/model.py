@@ -293,7 +293,7 @@ class RemoteModel:
     def _asked(self, exchange: HttpExchange, request: GenerateRequest) -> Iterator[Output]:
         request = fields.with_written(request, self.dialect)
         constraint = fields.constraint_of(request, self.dialect)
-        notes = [constraint.note, fields.unsaid(request, self.dialect)]
+        notes = [constraint.note, fields.unsaid(request, self.dialect), fields.extra_note(request)]
         body = fields.body_of(request, constraint, self.dialect, self._found.model, logprobs=self._logprobs)
         decoder = ChatStreamDecoder(request, constraint, self.dialect, self._connection.address)
         start = time.monotonic()
@@ -309,6 +309,7 @@ class RemoteModel:
                     body = {name: value for name, value in body.items() if "logprobs" not in name}
                     without_figures = True
                     continue
+                refused.error.hint = fields.extra_hint(request, refused.error.message) or refused.error.hint
                 exchange.wait(retries.pause(refused))
         self._logprobs = self._logprobs and not without_figures  # not requested again: it answered without
         yield PromptReady(0, 0, (time.monotonic() - start) * 1000)

@@ -53,7 +53,7 @@ def _requests(request: RunRequest, template: str | None) -> Iterator[RunRequest]
     plain = with_fields(
         request, answer=CALL, native="", form={}, strategy="direct", constraint="off", grammar=None, stop_on="never",
         free_text=False, tool_choice="required", most_calls=1, relaxed=(), written=(), branch_of=None, stop=(),
-        repair=RepairSettings(), dispatch=False, chat_template="", thinking="auto", template_vars={},
+        repair=RepairSettings(), dispatch=False, chat_template="", thinking="auto", template_vars={}, extra_body={},
         reasoning_effort="auto", constrain_from="start", max_tokens=1_000_000,
     )  # fmt: skip
     for free in (False, True):

@@ -176,7 +176,7 @@ def _whole_tools(spans: Sequence[PromptSpan]) -> Iterator[PromptSpan]:
 
 
 _SAME = (
-    "chat", "tool_choice", "most_calls", "sampling", "max_tokens", "stop", "alternatives", "evidence",
+    "chat", "extra_body", "tool_choice", "most_calls", "sampling", "max_tokens", "stop", "alternatives", "evidence",
     "reasoning_budget", "repeatable",
 )  # fmt: skip
 """The fields of a run's request that the model's request has under the same names."""

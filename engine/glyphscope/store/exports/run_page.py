@@ -267,6 +267,10 @@ def _settings(run: RecordedRun) -> Iterator[tuple[str, str]]:
         yield "Reasoning effort", request.reasoning_effort
     if request.template_vars:
         yield "Template variables", shorten(", ".join(written_pairs(request.template_vars)), _MAX_NAME)
+    if request.strict != AUTO:
+        yield "Strict tools", request.strict
+    if request.extra_body:
+        yield "Extra fields", shorten(", ".join(written_pairs(request.extra_body)), _MAX_NAME)
     if request.chat_template:
         own = "{" in request.chat_template
         yield (

@@ -20,10 +20,11 @@ _FOLDER, _SUFFIX = "loop_presets", ".json"
 
 
 class LoopPreset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`settings` are fields of `LoopSettings`; `about` describes their purpose in a sentence."""
+    """`settings` are fields of `LoopSettings`, after those of the presets `of`; `about` is their purpose in words."""
 
     about: str
-    settings: dict[str, Any]
+    settings: dict[str, Any] = {}
+    of: tuple[str, ...] = ()
     name: str = ""
 
 
@@ -52,10 +53,15 @@ def compose(names: Sequence[str]) -> LoopSettings:
 
     Raises GlyphscopeError for an unknown name.
     """
+    return msgspec.convert({**_composed(names), "presets": list(names)}, ready(LoopSettings))
+
+
+def _composed(names: Sequence[str]) -> dict[str, Any]:
     settings: dict[str, Any] = {}
     for name in names:
-        for field, value in loop_preset(name).settings.items():
+        preset = loop_preset(name)
+        for field, value in (*_composed(preset.of).items(), *preset.settings.items()):
             if field in ("transforms", "deny"):
                 value = list(dict.fromkeys((*settings.get(field, ()), *value)))
             settings[field] = value
-    return msgspec.convert({**settings, "presets": list(names)}, ready(LoopSettings))
+    return settings
