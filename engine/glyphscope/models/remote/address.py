@@ -9,8 +9,8 @@ from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 from glyphscope.base.errors import ModelError
 
 KEY_HINT = "Keep the key with: glyphscope keys set URL (or in the environment as GLYPHSCOPE_API_KEY)."
-OPTIONS = ("dialect", "logprobs")
-"""The options of an address after the question mark; `logprobs` is yes or no."""
+OPTIONS = {"dialect": (), "logprobs": ("yes", "no"), "api": ("chat", "responses")}
+"""The options of an address after the question mark, each with its values; () if these are elsewhere."""
 
 _NEXT_ADDRESS = re.compile(r",(?=https?://)", re.IGNORECASE)
 _PORTS = {"http": 80, "https": 443}
@@ -89,8 +89,11 @@ def read_address(text: str) -> Address:
             "A key or password in an address would end up in records.", where=_shown(parts), hint=KEY_HINT
         )
     path = parts.path.rstrip("/").removesuffix("/chat/completions").removesuffix("/completions")
+    options = _options(parts)
+    if path.endswith("/responses"):
+        path, options = path.removesuffix("/responses"), tuple({"api": "responses", **dict(options)}.items())
     base = f"{parts.scheme}://{_host(parts)}{f':{port}' if port else ''}{path or '/v1'}"
-    return Address(base, unquote(parts.fragment), _options(parts))
+    return Address(base, unquote(parts.fragment), options)
 
 
 def _options(parts: SplitResult) -> tuple[tuple[str, str], ...]:
@@ -106,8 +109,8 @@ def _options(parts: SplitResult) -> tuple[tuple[str, str], ...]:
                 where=_shown(parts),
                 hint=f"There are: {', '.join(OPTIONS)}.",
             )
-        if name == "logprobs" and value not in ("yes", "no"):
-            raise ModelError("The option logprobs is yes or no.", where=_shown(parts))
+        if (known := OPTIONS[name]) and value not in known:
+            raise ModelError(f"The option {name} is {' or '.join(known)}.", where=_shown(parts))
     return options
 
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from glyphscope.base.errors import ModelError
 from glyphscope.base.figures import byte_size, duration, pluralize
-from glyphscope.models.remote.chunks import Chunk, read_chunk
+from glyphscope.models.remote.chunks import Chunk
 from glyphscope.models.remote.connection import MAX_BODY, HttpExchange
 from glyphscope.models.remote.failures import not_understood
 from glyphscope.models.remote.retry import RequestFailed
 
-MAX_EVENT = 1_000_000
-"""Bytes of one event. A chunk of a chat completion has a few hundred; with alternatives, a few thousand."""
+MAX_EVENT = 4_000_000
+"""Bytes of one event. A chunk of a chat completion has a few hundred; with alternatives, a few thousand. The last event
+of Responses repeats the answer and all tools.
+"""
 
 
 class EventReader:
@@ -94,8 +96,15 @@ class StreamedAnswer:
     request may be repeated; after it, a ModelError.
     """
 
-    def __init__(self, exchange: HttpExchange, headers: Mapping[str, str], deadline: float) -> None:
-        """`deadline`, on the monotonic clock, is for the first chunk of substance."""
+    def __init__(
+        self,
+        exchange: HttpExchange,
+        headers: Mapping[str, str],
+        deadline: float,
+        read: Callable[[bytes], Iterable[Chunk]],
+    ) -> None:
+        """`deadline`, on the monotonic clock, is for the first chunk of substance. `read` reads one event."""
+        self._read = read
         self._exchange = exchange
         self._address, self._patience = exchange.connection.address, exchange.connection.patience
         self._kind = headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -127,12 +136,12 @@ class StreamedAnswer:
                 if event.strip() == DONE:
                     self._check_end()
                     return
-                yield self._chunk(event)
+                yield from self._chunks(event)
         for event in reader.end():
             events += 1
             if event.strip() == DONE:
                 break
-            yield self._chunk(event, last=True)
+            yield from self._chunks(event, last=True)
         if not events and beginning.lstrip()[:1] in (b"", b":"):  # nothing, or only keep-alive comments
             failed = ModelError(
                 "The endpoint ended its stream without an event.",
@@ -153,23 +162,27 @@ class StreamedAnswer:
                 raise not_understood(
                     f"The endpoint sent more than {byte_size(MAX_BODY)} at once.", self._address
                 )
-        yield self._chunk(bytes(body))
+        yield from self._chunks(bytes(body))
         self._check_end()
 
-    def _chunk(self, event: bytes, *, last: bool = False) -> Chunk:
+    def _chunks(self, event: bytes, *, last: bool = False) -> Iterator[Chunk]:
         try:
-            chunk = read_chunk(self._exchange.without_key(event), self._address)
+            found = list(self._read(self._exchange.without_key(event)))
         except ModelError:
             if last:  # a stream that was cut in the middle of an event
                 raise self._cut("The stream ended in the middle of an event") from None
             raise
+        for chunk in found:
+            self._count(chunk)
+            yield chunk
+
+    def _count(self, chunk: Chunk) -> None:
         if chunk.substance:
             self._begun = True
             self.characters += len(chunk.text)
         if chunk.substance and not self._ended:  # later chunks do not extend the last deadline
             self._ended = bool(chunk.finish)
             self._deadline = time.monotonic() + (AFTER_END if self._ended else self._patience.between)
-        return chunk
 
     def _check_end(self) -> None:
         if not self._ended:

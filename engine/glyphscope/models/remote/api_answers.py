@@ -16,7 +16,7 @@ from glyphscope.base.shorten import excerpt
 from glyphscope.models.interface import Usage
 from glyphscope.models.remote.address import Address
 from glyphscope.models.remote.answer import DONE, EventReader
-from glyphscope.models.remote.chunks import CallPiece, Chunk, read_chunk, whole_number
+from glyphscope.models.remote.chunks import CallPiece, Chunk, likely_tokens, read_chunk, whole_number
 from glyphscope.models.remote.failures import message_of, not_understood
 
 ChatApi: TypeAlias = Literal["chat", "responses", "messages", "ollama"]
@@ -39,7 +39,7 @@ class AnswerReader:
         self._lines = api == "ollama"
         self._rest = bytearray()
         self._read: Callable[[bytes], Iterator[Chunk]] = {
-            "chat": self._chat, "responses": _Responses(address).read, "messages": _Messages(address).read,
+            "chat": self._chat, "responses": ResponsesEvents(address).read, "messages": _Messages(address).read,
             "ollama": _Ollama(address).read,
         }[api]  # fmt: skip
 
@@ -117,7 +117,9 @@ _CALLS = {"function_call": "arguments", "custom_tool_call": "input"}
 """Items of Responses that are calls, each with the member that has its arguments or its text."""
 
 
-class _Responses(_Events):
+class ResponsesEvents(_Events):
+    """Reads the events of Responses; one instance for each answer."""
+
     def __init__(self, address: Address) -> None:
         super().__init__(address)
         self._streamed: set[int] = set()
@@ -136,7 +138,7 @@ class _Responses(_Events):
             if "reasoning" in kind:
                 yield Chunk(reasoning=delta)
             elif "text" in kind or "refusal" in kind:
-                yield Chunk(text=delta)
+                yield Chunk(text=delta, tokens=likely_tokens(document.get("logprobs")))
             elif "arguments" in kind or "custom_tool_call" in kind:
                 yield Chunk(calls=(CallPiece(at, "", delta, custom="custom" in kind),))
         elif kind == "response.output_item.added":

@@ -82,15 +82,24 @@ def read_chunk(data: bytes, address: Address) -> Chunk:
         return Chunk(usage=usage)
     delta = as_object(choice.get("delta") or choice.get("message"))
     text = _text(delta.get("content")) or _text(choice.get("text"))
-    logprobs = _list(as_object(choice.get("logprobs")).get("content"))
     return Chunk(
         text=text,
-        tokens=tuple(found for each in logprobs if (found := _likely(each)) is not None),
+        tokens=likely_tokens(as_object(choice.get("logprobs")).get("content")),
         calls=tuple(_calls(delta)),
         finish=str(choice.get("finish_reason") or ""),
         usage=usage,
         reasoning=_reasoning(delta),
     )
+
+
+def chat_chunks(data: bytes, address: Address) -> tuple[Chunk, ...]:
+    """The chunk as the only one of its event. Raises ModelError as `read_chunk`."""
+    return (read_chunk(data, address),)
+
+
+def likely_tokens(logprobs: Any) -> tuple[Likely, ...]:
+    """The tokens with their figures; those without a usable one are left out."""
+    return tuple(found for each in _list(logprobs) if (found := _likely(each)) is not None)
 
 
 def _calls(delta: dict[str, Any]) -> list[CallPiece]:

@@ -22,6 +22,8 @@ TEMPLATE_FIELD = "chat_template_kwargs"
 
 RESPONSE_FORMAT = "response_format"
 """OpenAI's field for a JSON Schema."""
+FORMAT_OF_RESPONSES = "text.format"
+"""That of Responses."""
 
 
 class Dialect(NamedTuple):
@@ -36,9 +38,10 @@ class Dialect(NamedTuple):
     its tokenizer. `figures`: it can return log-probabilities and still write the whole text. `template_fields`: it
     may accept `chat_template_kwargs`; otherwise it is known to reject or ignore them. `effort` is the place of the
     reasoning effort: OpenAI's field, or among the variables of the template. `names_tool`: a `tool_choice` may name
-    the tool; otherwise only that tool is sent, and a call is required. `few_stops`: it accepts only four stop
+    the tool; otherwise only that tool is sent, and a call is required. `most_stops`: it accepts only so many stop
     strings. `custom_tools`: tools may be custom ones, with a grammar; otherwise they are functions. `keeping_stop` are
-    fields that make it send the stop string that it found, so that the end is known.
+    fields that make it send the stop string that it found, so that the end is known. `api` is the interface, in which
+    `schema_field` is the name of `response_format`.
     """
 
     name: str
@@ -58,9 +61,11 @@ class Dialect(NamedTuple):
     template_fields: bool = True
     effort: Literal["", "field", "template"] = "field"
     names_tool: bool = True
-    few_stops: bool = False
+    most_stops: int | None = None
     custom_tools: bool = False
     keeping_stop: Mapping[str, Any] = {}
+    api: Literal["chat", "responses"] = "chat"
+    schema_field: str = RESPONSE_FORMAT
 
 
 def _same(*names: str) -> dict[str, str]:
@@ -109,7 +114,7 @@ SGLANG = Dialect(
 )  # fmt: skip
 OPENAI = Dialect(
     "openai", "OpenAI", sampling=_same("top_p", "seed"), sampling_on=_OPENAI_ON, most_tokens="max_completion_tokens",
-    template_fields=False, few_stops=True, custom_tools=True,
+    template_fields=False, most_stops=4, custom_tools=True,
 )  # fmt: skip
 COMPATIBLE = Dialect(
     "compatible", "OpenAI-compatible", sampling=_same("top_p", "seed"), sampling_on=_OPENAI_ON

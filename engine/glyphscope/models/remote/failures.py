@@ -56,6 +56,8 @@ def refusal(
     elif status == 404:
         words = f"There is no such model or path ({status})."
         hint = "The address of an API mostly ends in /v1; a model is named behind it, as in …/v1#name."
+        if address.option("api") == "responses":
+            hint = "The server may not have Responses: ?api=chat in the address asks it by chat completions."
     elif status == 429:
         words, hint = f"Rate limited or overloaded ({status}).", "Try again later, or send smaller requests."
     elif status in (400, 413, 422):

@@ -27,6 +27,7 @@ from glyphscope.models.chat import RESULTS_AS_USER, results_as_user
 from glyphscope.models.chat_messages import CallStyle, link_results, template_message, with_calls_as_text
 from glyphscope.models.interface import GenerateRequest
 from glyphscope.models.remote.dialect import RESPONSE_FORMAT, TEMPLATE_FIELD, Dialect
+from glyphscope.models.remote.responses import responses_body
 from glyphscope.registry.forms import with_custom
 from glyphscope.registry.tool import CUSTOM_INPUT
 
@@ -38,7 +39,6 @@ _SWITCH = "enable_thinking"
 """The variable that most templates read; an endpoint passes it to its template, whether or not that reads it."""
 _STYLE = CallStyle("string", None)
 """The form of calls in OpenAI's API: arguments as text, and null for no text."""
-_STOPS_OF_OPENAI = 4
 _SHOWN = 8
 """Tools that a note names."""
 
@@ -107,8 +107,9 @@ def _constraint(
         for name in reversed(field.split(".")):
             value = {name: value}
         fields = value
-    note = f"Constraint: the endpoint's own, as {_SENT[kind]} in {field} ({dialect.title})."
-    return EndpointConstraint(enforced, field, fields, note)
+    shown = dialect.schema_field if field == RESPONSE_FORMAT else field
+    note = f"Constraint: the endpoint's own, as {_SENT[kind]} in {shown} ({dialect.title})."
+    return EndpointConstraint(enforced, shown, fields, note)
 
 
 def _schema(dialect: Dialect, schema: dict[str, Any], name: str) -> dict[str, Any]:
@@ -195,15 +196,15 @@ def body_of(
         body["logprobs"] = True
         if request.alternatives:
             body["top_logprobs"] = min(request.alternatives, MAX_ALTERNATIVES)
-    return _merged(
-        body | _template_fields(request.chat, dialect) | dict(constraint.fields), request, constraint
-    )
+    body |= {**_template_fields(request.chat, dialect), **constraint.fields}
+    return _merged(responses_body(body) if dialect.api == "responses" else body, request, constraint)
 
 
 def _merged(body: dict[str, Any], request: GenerateRequest, constraint: EndpointConstraint) -> dict[str, Any]:
     """The body with the extra fields. Raises PromptError for the field of the run's constraint."""
+    root, *inner = constraint.field.split(".")
     for name, value in request.extra_body.items():
-        if name in constraint.fields:
+        if name == root and not (inner and isinstance(value, dict) and inner[0] not in value):
             raise PromptError(
                 f"Extra fields cannot set {name}: it is the run's constraint.",
                 where="extra_body",
@@ -283,12 +284,17 @@ def unsaid(request: GenerateRequest, dialect: Dialect) -> str:
     notes = [f"{dialect.title} has no field for {', '.join(left)}; sampling did not use it."] if left else []
     if len(request.stop) > len(_stops(request, dialect)):
         left_out = "left out" if request.tools else "looked for here, as its text comes"
-        notes.append(f"{dialect.title} takes {_STOPS_OF_OPENAI} stop strings: the others are {left_out}.")
+        those = (
+            f"{dialect.most_stops} stop strings: the others"
+            if dialect.most_stops
+            else "no stop strings: they"
+        )
+        notes.append(f"{dialect.title} takes {those} are {left_out}.")
     return " ".join(notes)
 
 
 def _stops(request: GenerateRequest, dialect: Dialect) -> tuple[str, ...]:
-    return request.stop[:_STOPS_OF_OPENAI] if dialect.few_stops else request.stop
+    return request.stop[: dialect.most_stops]
 
 
 def with_written(request: GenerateRequest, dialect: Dialect) -> GenerateRequest:

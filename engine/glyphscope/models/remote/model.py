@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import nullcontext
+from functools import partial
 from typing import Any, NamedTuple
 
 from glyphscope.base.errors import ModelError
@@ -26,7 +27,8 @@ from glyphscope.models.interface import (
 from glyphscope.models.remote import fields
 from glyphscope.models.remote.address import Address
 from glyphscope.models.remote.answer import StreamedAnswer
-from glyphscope.models.remote.chunks import Chunk, whole_number
+from glyphscope.models.remote.api_answers import ResponsesEvents
+from glyphscope.models.remote.chunks import Chunk, chat_chunks, whole_number
 from glyphscope.models.remote.connection import (
     ConnectionInterrupted,
     EndpointConnection,
@@ -47,6 +49,7 @@ from glyphscope.models.remote.dialect import (
 from glyphscope.models.remote.failures import not_understood, refusal
 from glyphscope.models.remote.keys import key_of
 from glyphscope.models.remote.response_decoder import ChatStreamDecoder
+from glyphscope.models.remote.responses import PATH, over_responses
 from glyphscope.models.remote.retry import RequestFailed, Retries, Timeouts
 
 _PROBES = (
@@ -88,6 +91,8 @@ def find(exchange: HttpExchange) -> FoundEndpoint:
     version = str(facts.get("version") or facts.get("build_info") or "")
     if dialect.name == VLLM.name and not named:
         dialect = vllm_of(version)
+    if address.option("api") == "responses":
+        dialect = over_responses(dialect)
     logprobs = figures == "yes" or (dialect.figures and figures != "no")
     return FoundEndpoint(
         _info(address.named(model), model, entry, facts, dialect, version), dialect, model, logprobs
@@ -196,6 +201,7 @@ def _info(
     address: Address, model: str, entry: dict[str, Any], facts: dict[str, Any], dialect: Dialect, version: str
 ) -> ModelInfo:
     meta, settings = as_object(entry.get("meta")), as_object(facts.get("default_generation_settings"))
+    words = (dialect.title, version, "by Responses" if dialect.api == "responses" else "")
     name = model.replace("\\", "/").rpartition("/")[2] if model.endswith(".gguf") else model
     return ModelInfo(
         name=name.removesuffix(".gguf"),
@@ -206,7 +212,7 @@ def _info(
         context=_number(entry.get("max_model_len")) or _number(settings.get("n_ctx")),
         bytes=_number(meta.get("size")),
         tool_calls="openai",
-        server=excerpt(f"{dialect.title} {version}", _MAX_SERVER),
+        server=excerpt(" ".join(filter(None, words)), _MAX_SERVER),
         reads_thinking=None if dialect.template_fields else False,
         reads_effort=None if dialect.effort else False,
     )
@@ -217,6 +223,8 @@ def _number(value: Any) -> int:
 
 
 CHAT = "/chat/completions"
+_FIGURES = {"logprobs", "top_logprobs", "include"}
+"""The fields that ask for log-probabilities."""
 
 
 class RemoteModel:
@@ -304,9 +312,9 @@ class RemoteModel:
             try:
                 chunks = self._begun(exchange, body)
             except RequestFailed as refused:
-                if "logprobs" in body and (refused.silent or "logprob" in refused.error.message.lower()):
+                if _FIGURES & body.keys() and (refused.silent or "logprob" in refused.error.message.lower()):
                     # figures are optional: the request is repeated without them, and they stay None
-                    body = {name: value for name, value in body.items() if "logprobs" not in name}
+                    body = {name: value for name, value in body.items() if name not in _FIGURES}
                     without_figures = True
                     continue
                 refused.error.hint = fields.extra_hint(request, refused.error.message) or refused.error.hint
@@ -324,10 +332,14 @@ class RemoteModel:
         connection = self._connection
         address, patience = connection.address, connection.patience
         deadline = time.monotonic() + patience.first
-        reply = exchange.open(address.base + CHAT, json.dumps(body).encode(), patience.first)
+        over = self.dialect.api == "responses"
+        reply = exchange.open(
+            address.base + (PATH if over else CHAT), json.dumps(body).encode(), patience.first
+        )
         if reply.status != 200:
             raise refusal(reply.status, reply.headers, reply.body, address, had_key=bool(connection.key))
-        chunks = StreamedAnswer(exchange, reply.headers, deadline).chunks()
+        read = ResponsesEvents(address).read if over else partial(chat_chunks, address=address)
+        chunks = StreamedAnswer(exchange, reply.headers, deadline, read).chunks()
         usage = None
         for chunk in chunks:
             usage = chunk.usage or usage

@@ -1,0 +1,79 @@
+"""A body of OpenAI's Responses, made from that of a chat completion.
+
+It is sent to an endpoint with `?api=responses`. Only `text.format` can constrain an answer; the server stores nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from glyphscope.models.remote.dialect import FORMAT_OF_RESPONSES, RESPONSE_FORMAT, Dialect
+
+PATH = "/responses"
+_SAME = ("model", "stream", "temperature", "top_p", "parallel_tool_calls", "top_logprobs")
+_RENAMED = {"max_tokens": "max_output_tokens", "max_completion_tokens": "max_output_tokens"}
+
+
+def over_responses(dialect: Dialect) -> Dialect:
+    """The dialect with only the fields that Responses has."""
+    return dialect._replace(
+        api="responses", grammar="", answers={}, schema="json_schema", schema_field=FORMAT_OF_RESPONSES, prefill="",
+        sampling={"top_p": "top_p"}, sampling_on={}, counting={}, template_fields=False, effort="field",
+        names_tool=True, most_stops=0, keeping_stop={},
+    )  # fmt: skip
+
+
+def responses_body(body: Mapping[str, Any]) -> dict[str, Any]:
+    """The body with the fields of Responses; others are left out."""
+    made: dict[str, Any] = {"input": list(_items(body["messages"])), "store": False}
+    for name, value in body.items():
+        if name in _SAME:
+            made[name] = value
+        elif name in _RENAMED:
+            made[_RENAMED[name]] = value
+        elif name == "tools":
+            made[name] = [_tool(tool) for tool in value]
+        elif name == "tool_choice":
+            made[name] = _flat(value) if isinstance(value, dict) else value
+        elif name == RESPONSE_FORMAT:
+            made["text"] = {"format": {"type": "json_schema", **value["json_schema"]}}
+        elif name == "reasoning_effort":
+            made["reasoning"] = {"effort": value}
+        elif name == "logprobs":
+            made["include"] = ["message.output_text.logprobs"]
+    return made
+
+
+def _flat(value: dict[str, Any]) -> dict[str, Any]:
+    """A tool or a choice of one, whose members chat completions have in an object within."""
+    kind = value["type"]
+    return {"type": kind, **value[kind]}
+
+
+def _tool(tool: dict[str, Any]) -> dict[str, Any]:
+    """The tool; a function is strict by default, so that it says if it is not."""
+    made = _flat(tool)
+    if made["type"] == "function":
+        return {"strict": False, **made}
+    form = made.get("format", {})
+    inner = form.get(form.get("type"))
+    return made | ({"format": {"type": form["type"], **inner}} if isinstance(inner, dict) else {})
+
+
+def _items(messages: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    custom = set()
+    for message in messages:
+        if message["role"] == "tool":
+            id = message["tool_call_id"]
+            kind = "custom_tool_call_output" if id in custom else "function_call_output"
+            yield {"type": kind, "call_id": id, "output": message["content"]}
+            continue
+        if message.get("content"):
+            yield {"role": message["role"], "content": message["content"]}
+        for call in message.get("tool_calls", ()):
+            if call["type"] == "custom":
+                custom.add(call["id"])
+                yield {"type": "custom_tool_call", "call_id": call["id"], **call["custom"]}
+            else:
+                yield {"type": "function_call", "call_id": call["id"], **call["function"]}
