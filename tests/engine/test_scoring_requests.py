@@ -34,7 +34,7 @@ CALCULATE = '{action="calculate" expression="1"}'
 
 
 def scripted(*script: ScriptedResult, demo: DemoTools | None = None) -> ToolSource:
-    return ScriptedTools(script, REGISTRY, demo)
+    return ScriptedTools(script, REGISTRY, *filter(None, (demo,)))
 
 
 # scripted tools

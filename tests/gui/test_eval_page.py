@@ -12,13 +12,14 @@ from PySide6.QtWidgets import QApplication, QCheckBox, QLineEdit, QPushButton, Q
 
 from evaluating import MODELS, SCENARIOS, SUITE, SUITES, TABLE, EvalScreen, Gated, evaluate_page, good, newest
 from glyphscope.base.errors import ModelError
-from glyphscope.events import Sampling
+from glyphscope.events import Sampling, ToolResult
 from glyphscope.models.scripted import ScriptedModel
 from glyphscope.store import places
 from glyphscope_gui.context import FilePlace
 from glyphscope_gui.evaluate.page import EvalPage
 from glyphscope_gui.shared.page_ids import PageId
 from made_results import GOOD, TOO_MANY, made_result, recorded_result
+from mcp_servers import scripted
 
 pytestmark = pytest.mark.slow
 CONTROL = Qt.KeyboardModifier.ControlModifier
@@ -75,6 +76,40 @@ def test_the_set_up_is_that_of_the_last_start(opened, suite):
     assert chosen == ["Mask", "GBNF"]
     assert not second.find("Project’s prompt, template and sampling").isChecked()
     assert "2 configurations × 1 scenario × 3 trials" in second
+
+
+def test_configured_servers_execute_the_calls_of_an_evaluation(opened, tmp_path):
+    path = tmp_path / "counting.json"
+    tool = {"name": "count", "description": "", "parameters": {"type": "object", "properties": {}}}
+    scenarios = [
+        {"id": id, "prompt": "How many?", "expect": {"calls": [{"tools": ["count"]}]}} for id in ("a", "b")
+    ]
+    path.write_text(json.dumps({
+        "glyphscope_suite": 1, "name": "counting", "about": "", "registry": {"tools": [tool]}, "strategy": "loop",
+        "scenarios": scenarios,
+    }))  # fmt: skip
+    screen = opened(lambda _name, **_options: ScriptedModel(turns=("{action=count}", "There is 1.") * 9))
+    servers = screen.page.context.services.servers
+    config = scripted()
+    for name, more, allowed in (("counter", [], True), ("second", [], True), ("other", ["live"], False)):
+        servers.add(name, {"command": config.command, "args": [*config.args, *more]}, allowed=allowed)
+    screen.page.context.navigator.shown.emit(PageId.EVALUATE)
+    screen.set_up(path, trials=1)
+    assert [box.text() for box in screen.named("Server: ", QCheckBox)] == ["counter", "second"]
+    screen.find("Server: counter").click()
+    screen.until_can("Evaluate")
+    result = screen.evaluate()
+    texts = [
+        event.content[0].text
+        for sample in result.samples()
+        for event in result.record(sample.runs[0]).events
+        if isinstance(event, ToolResult)
+    ]
+    assert texts == ["count 1", "count 1"] and result.manifest.servers == (f"counter: {config.identity}",)
+    screen.page.context.settings.close()
+    again = opened()
+    again.until_can("Evaluate")
+    assert [box.text() for box in again.named("Server: ", QCheckBox) if box.isChecked()] == ["counter"]
 
 
 def test_a_set_up_of_another_version_and_a_suite_that_is_gone_are_left_out(opened, suite):

@@ -57,7 +57,8 @@ class _Handler(BaseHTTPRequestHandler):
                 "capabilities": {"tools": {}},
                 "serverInfo": {"name": "http", "version": "1"},
             }
-            self._json({"id": id, "result": found}, {"mcp-session-id": "s1"})
+            session = {} if self.path.endswith("/sessionless") else {"mcp-session-id": "s1"}
+            self._json({"id": id, "result": found}, session)
         elif method == "tools/list":
             self._json({"id": id, "result": {"tools": [{"name": n, "inputSchema": ANYTHING} for n in TOOLS]}})
         else:
@@ -142,7 +143,10 @@ class _Handler(BaseHTTPRequestHandler):
 
 @contextmanager
 def http_server(refuse: int = 0) -> Iterator[tuple[str, list[str]]]:
-    """Yield its address, and the methods requested so far. `refuse` is a status that every request gets."""
+    """Yield its address, and the methods requested so far; `/sessionless` below it opens no session.
+
+    `refuse` is a status that every request gets.
+    """
     server = _Server(refuse)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()

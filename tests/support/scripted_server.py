@@ -144,6 +144,12 @@ def _rich(id: Any, params: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def _count(id: Any, params: dict[str, Any]) -> dict[str, Any]:
+    """The number of these calls since the start."""
+    READS[0] += 1
+    return text(f"count {READS[0]}")
+
+
 def _failing(id: Any, params: dict[str, Any]) -> dict[str, Any]:
     return text("there is no such city", isError=True)
 
@@ -327,6 +333,7 @@ CALLS = {
     "refused": _refused,
     "wait": _wait,
     "silent": _silent,
+    "count": _count,
     "deaf": _deaf,
     "die": _die,
     "leave": _leave,

@@ -31,6 +31,7 @@ from glyphscope.evals.results.words import ARM_TITLES, arm_cells, arm_labels
 from glyphscope.evals.running import evaluation as running
 from glyphscope.evals.running.place import SamplesPlace, read_place
 from glyphscope.evals.running.progress import ModelMissing, Progress, ProgressWords
+from glyphscope.evals.running.tool_servers import ToolServers
 from glyphscope.events import (
     DEFAULT_LOAD,
     ArgumentOrder,
@@ -44,6 +45,7 @@ from glyphscope.events import (
 )
 from glyphscope.store import load_project
 from glyphscope.store.named_models import NamedModels, fixed_batch
+from glyphscope.tools.mcp import read_servers
 
 _FRAMES = ("pandas", "polars")
 """The libraries of data frames, the preferred one first."""
@@ -78,6 +80,7 @@ class Axes(TypedDict, total=False):
     seed: int
     jobs: int
     sequences: int
+    keep_servers: bool
     savings: float
     judge: str
 
@@ -156,6 +159,7 @@ def evaluate(
     resume: bool = False,
     project: str | Path | None = None,
     below: str | Path | Iterable[str | Path] = (),
+    mcp: str | Path | Iterable[str | Path] = (),
     progress: bool | Callable[[Progress], None] | None = None,
     **axes: Unpack[Axes],
 ) -> Evaluation:
@@ -164,11 +168,12 @@ def evaluate(
     `on` is the place of the samples: `local:N` (the same as `jobs=N`), or `dask://HOST:PORT` of a Dask scheduler.
     `resume` continues the newest result of the same settings, if there is one. `project` is the file of a project whose
     prompt, template and sampling are used, and its notation and constraint unless they are varied. `below`
-    are folders whose files the suites may also name, beside those below their own. `progress` shows a bar on stderr
-    (None: in terminals and notebooks), or is called with each report (`SampleDone` has a sample). Interrupting it
-    keeps the samples so far. A model that cannot be opened is left out, with a warning. Raises SuiteError, ModelError
-    where no model can be opened, StorageError, GlyphscopeError for an invalid setting, and TypeError for an unknown
-    one.
+    are folders whose files the suites may also name, beside those below their own. `mcp` are files of MCP
+    servers, which are started and execute calls; samples share them with `keep_servers`. `progress` shows a bar on
+    stderr (None: in terminals and notebooks), or is called with each report (`SampleDone` has a sample). Interrupting
+    it keeps the samples so far. A model that cannot be opened is left out, with a warning. Raises SuiteError,
+    ModelError where no model can be opened, StorageError, GlyphscopeError for an invalid setting, and TypeError for an
+    unknown one.
     """
     if unknown := sorted(set(axes) - (set(Matrix.__struct_fields__) - {"suites", "models"})):
         raise TypeError(f"evaluate() has no setting {unknown[0]!r}")
@@ -179,6 +184,11 @@ def evaluate(
     own = load_project(Path(project)).project.request if project is not None else None
     of_project = {} if own is None else {**axes_of(own), "profiles": ("project",)}
     given = {"suites": _texts(suites), "models": _texts(models), "orders": (None,), **of_project, **axes}
+    found = [
+        config for file in _texts(mcp) for config in read_servers(Path(file)).servers if not config.disabled
+    ]
+    servers = ToolServers(found, keep=axes.get("keep_servers", False)) if found else None
+    given["servers"] = servers.identities if servers is not None else ()
     given["answers"] = [None if each is None else answer_of(each) for each in axes.get("answers", (None,))]
     try:
         matrix = msgspec.convert(given, ready(Matrix))
@@ -193,7 +203,7 @@ def evaluate(
         plan,
         folder,
         resume=before,
-        workers=place.workers(NamedModels(fixed, usual=options), matrix.sequences),
+        workers=place.workers(NamedModels(fixed, usual=options), matrix.sequences, servers),
     )
     missing: dict[str, str] = {}
     words = ProgressWords()

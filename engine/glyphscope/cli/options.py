@@ -30,6 +30,17 @@ FilesBelowOption: TypeAlias = Annotated[
         help="A folder whose files the suite may also name. Default: only files below the suite's own folder.",
     ),
 ]
+McpOption: TypeAlias = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--mcp",
+        metavar="FILE",
+        help="MCP servers that execute calls of their tools (the common mcpServers JSON).",
+    ),
+]
+YesOption: TypeAlias = Annotated[
+    bool, typer.Option("--yes", "-y", help="Start the servers' commands without confirmation.")
+]
 RegistryOption: TypeAlias = Annotated[
     Path | None,
     typer.Option(

@@ -35,7 +35,15 @@ from glyphscope.cli.inputs import InputError, expecting, note_unenforced, read_r
 from glyphscope.cli.interaction import TerminalInteraction
 from glyphscope.cli.load_options import LoadingOption, StoredPromptsOption, opened
 from glyphscope.cli.option_groups import Given, with_groups
-from glyphscope.cli.options import ExpectOption, JsonOption, LoopOption, ModelOption, RegistryOption
+from glyphscope.cli.options import (
+    ExpectOption,
+    JsonOption,
+    LoopOption,
+    McpOption,
+    ModelOption,
+    RegistryOption,
+    YesOption,
+)
 from glyphscope.cli.output import (
     TextTable,
     console,
@@ -102,13 +110,8 @@ class StrategyOptions:
             "every call needs an approval.",
         ),
     ] = None
-    mcp: Annotated[
-        list[Path] | None,
-        typer.Option("--mcp", metavar="FILE", help="MCP servers to use (the common mcpServers JSON)."),
-    ] = None
-    yes: Annotated[bool, typer.Option("--yes", help="Start the servers' commands without confirmation.")] = (
-        False
-    )
+    mcp: McpOption = None
+    yes: YesOption = False
     reply: Annotated[
         list[str] | None,
         typer.Option("--reply", metavar="TEXT", help="Answers to the router's questions, in order."),

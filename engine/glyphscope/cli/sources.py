@@ -44,12 +44,7 @@ def open_sources(files: Sequence[Path], registry: ToolRegistry, *, own: bool, ye
     If the registry is the user's `own`, only its tools may be called, and a server executes those that it has;
     otherwise, the servers' tools are the registry. Raises ServerError and InputError, with all servers stopped.
     """
-    servers = [server for file in files for server in _configured(file)]
-    names = Counter(server.name for server in servers)
-    if clash := next((name for name, times in names.items() if times > 1), ""):
-        raise InputError(f"Two servers have the name {clash}.", where="--mcp", hint="Give one another name.")
-    for server in servers:
-        consent(server, yes)
+    servers = allowed_servers(files, yes=yes)
     sources: dict[str, ToolSource] = {DEMO: DemoTools(scratch=places().scratch)}
     opened = Sources(registry, sources, {})
     try:
@@ -61,6 +56,17 @@ def open_sources(files: Sequence[Path], registry: ToolRegistry, *, own: bool, ye
         opened.close()
         raise
     return _joined(opened, own=own)
+
+
+def allowed_servers(files: Sequence[Path], *, yes: bool) -> list[ServerConfig]:
+    """The enabled servers of the files, after consent. Raises ServerError and InputError."""
+    servers = [server for file in files for server in _configured(file)]
+    names = Counter(server.name for server in servers)
+    if clash := next((name for name, times in names.items() if times > 1), ""):
+        raise InputError(f"Two servers have the name {clash}.", where="--mcp", hint="Give one another name.")
+    for server in servers:
+        consent(server, yes)
+    return servers
 
 
 def _configured(file: Path) -> Iterable[ServerConfig]:

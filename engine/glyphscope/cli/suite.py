@@ -13,12 +13,14 @@ from glyphscope.base.figures import pluralize
 from glyphscope.base.inputs import files_below
 from glyphscope.base.shorten import shorten
 from glyphscope.base.visible import visible
+from glyphscope.cli.inputs import InputError
 from glyphscope.cli.options import FilesBelowOption, JsonOption, out_option
 from glyphscope.cli.output import TextTable, console, print_json, print_note, print_problems, print_text
 from glyphscope.cli.plugin_commands import open_group
-from glyphscope.evals.suites.from_runs import suite_of_runs
+from glyphscope.evals.results.folder import ResultFolder
+from glyphscope.evals.suites.from_runs import suite_of_runs, with_recorded_answers
 from glyphscope.evals.suites.imported import ImportedSuite
-from glyphscope.evals.suites.reading import bundled_suites, check_suite, encode_suite, load_suite
+from glyphscope.evals.suites.reading import bundled_suites, check_suite, encode_suite, load_suite, parse_suite
 from glyphscope.evals.suites.suite import Suite, expected_words
 from glyphscope.store.files import atomic_write
 
@@ -142,6 +144,47 @@ def from_runs(
         print_text(f"{out}: {pluralize(len(suite.scenarios), 'scenario')}. Check the expected calls.")
 
 
+def from_result(
+    result: Annotated[Path, typer.Argument(metavar="RESULT", help="The folder of an evaluation.")],
+    out: OutOption,
+    suite: Annotated[str | None, typer.Option(help="The suite, if the result has several.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Create a copy of an evaluation's suite that replays its tools' recorded answers, without their MCP servers.
+
+    A call that no run of the evaluation made gets an error of the tool.
+    """
+    folder = ResultFolder.open(result)
+    names = [each.name for each in folder.manifest.suites]
+    if suite is None and len(names) > 1:
+        raise InputError(
+            "The result has several suites.", where=str(result), hint=f"Give --suite: {', '.join(names)}."
+        )
+    name = suite or names[0]
+    if name not in names:
+        raise InputError(
+            f"The result has no suite {name}.", where=str(result), hint=f"It has {', '.join(names)}."
+        )
+    saved = parse_suite(folder.suite(name), where=name)
+    runs = (
+        (sample.scenario, folder.record(run).events)
+        for sample in folder.samples()
+        if sample.suite == name
+        for run in sample.runs
+    )
+    made = with_recorded_answers(saved, runs)
+    atomic_write(out, encode_suite(made))
+    number = sum(
+        len(after.script) - len(before.script) for before, after in zip(saved.scenarios, made.scenarios)
+    )
+    if as_json:
+        print_json({"file": str(out), "name": name, "scenarios": len(made.scenarios), "answers": number})
+    else:
+        print_text(
+            f"{out}: {pluralize(len(made.scenarios), 'scenario')}, {pluralize(number, 'recorded answer')}"
+        )
+
+
 app = typer.Typer(help="Suites: prompts with expected calls, for `glyphscope eval`.", no_args_is_help=True)
 imports = typer.Typer(
     cls=open_group("suite.import."), help="Create suites from files of other programs.", no_args_is_help=True
@@ -151,6 +194,7 @@ app.command("list")(list_suites)
 app.command("show")(show)
 app.command("check")(check)
 app.command("from-runs")(from_runs)
+app.command("from-result")(from_result)
 
 
 @imports.callback()

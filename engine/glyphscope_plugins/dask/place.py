@@ -8,6 +8,7 @@ from importlib.util import find_spec
 
 from glyphscope.base.errors import GlyphscopeError
 from glyphscope.evals.running.place import SamplesPlace, not_a_place
+from glyphscope.evals.running.tool_servers import ToolServers
 from glyphscope.evals.running.worker_pool import Workers
 from glyphscope.store.named_models import NamedModels
 
@@ -24,7 +25,7 @@ class DaskPlace(SamplesPlace):
     def is_local(self) -> bool:
         return False
 
-    def workers(self, models: NamedModels, sequences: int = 1) -> Workers:
+    def workers(self, models: NamedModels, sequences: int = 1, servers: ToolServers | None = None) -> Workers:
         from glyphscope_plugins.dask.workers import DaskWorkers  # imports the extra
 
         return DaskWorkers(self.scheduler, models.open)

@@ -68,6 +68,8 @@ T = TypeVar("T")
 class DaskWorkers:
     """The workers of the scheduler at `address` (HOST:PORT), also those that join later."""
 
+    servers = None  # they would run on the workers' machines
+
     def __init__(self, address: str, opener: SharedOpener) -> None:
         self._address, self._opener = address, opener
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from enum import Enum
@@ -13,7 +13,7 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Signal
 
 from glyphscope.base.errors import GlyphscopeError, RecordError, StorageError
-from glyphscope.evals.matrix.plan import Matrix, Plan
+from glyphscope.evals.matrix.plan import Plan
 from glyphscope.evals.results.folder import ResultFolder
 from glyphscope.evals.results.report import publish
 from glyphscope.evals.results.table import SampleTable
@@ -28,9 +28,11 @@ from glyphscope.evals.running.progress import (
     Progress,
     SampleDone,
 )
+from glyphscope.evals.running.tool_servers import ToolServers, planned_server
 from glyphscope.evals.running.worker_pool import Workers
 from glyphscope.models.cores import share_cores
 from glyphscope.models.interface import Model, Opening
+from glyphscope.tools.mcp import ServerConfig
 from glyphscope_gui.evaluate.result import EvalResult
 from glyphscope_gui.evaluate.words import sample_words
 from glyphscope_gui.runs.worker.model_keeper import Open, OptionsOf
@@ -82,7 +84,7 @@ class Evaluations(QObject):
             return
         self.progress, self.result = EvaluationState(job.plan.cost.samples, name_of=sample_words), None
         self._opening = opening = Opening(lambda _done: None)
-        workers = job.workers or partial(self._local_workers, options_of, opening, job.plan.matrix)
+        workers = job.workers or partial(self._local_workers, options_of, opening, job)
         control = self._control = Control()
         self._set_phase(EvalPhase.RUNNING)
         self.progressed.emit(self.progress)
@@ -115,12 +117,14 @@ class Evaluations(QObject):
         self._background.wait("evaluation")
         self._control = None
 
-    def _local_workers(self, options_of: OptionsOf, opening: Opening, matrix: Matrix) -> LocalWorkers:
+    def _local_workers(self, options_of: OptionsOf, opening: Opening, job: EvalJob) -> LocalWorkers:
+        matrix = job.plan.matrix
+
         def opened(name: str, sequences: int = 1) -> Model:
             options = share_cores(options_of(name), matrix.jobs).with_sequences(sequences)
             return self._open_model(name, options=options, progress=opening)
 
-        return LocalWorkers(opened, partial(opened, sequences=matrix.sequences))
+        return LocalWorkers(opened, partial(opened, sequences=matrix.sequences), job.tool_servers)
 
     def _end(self) -> None:
         if self._control is not None:
@@ -165,8 +169,8 @@ GROWN_SECONDS = 0.1
 @dataclass(frozen=True)
 class EvalJob:
     """`resume` is the folder of a result to complete; otherwise a new folder is made in `out`. `allow_python`: the user
-    has allowed the suites' Python functions. `workers` makes those of another place, in the evaluation's thread; None
-    for those of this process.
+    has allowed the suites' Python functions. `servers` are those that may execute calls. `workers` makes those of
+    another place, in the evaluation's thread; None for those of this process.
     """
 
     plan: Plan
@@ -174,6 +178,14 @@ class EvalJob:
     resume: Path | None = None
     allow_python: bool = False
     workers: Callable[[], Workers] | None = None
+    servers: Sequence[ServerConfig] = ()
+
+    @property
+    def tool_servers(self) -> ToolServers | None:
+        """The servers of the plan, not started yet."""
+        matrix, known = self.plan.matrix, {planned_server(each): each for each in self.servers}
+        found = [known[name] for name in matrix.servers if name in known]
+        return ToolServers(found, keep=matrix.keep_servers) if found else None
 
 
 class Growing:

@@ -227,6 +227,7 @@ class EvaluatePresenter(Page):
         more = self._saved.get("suites", ())
         self.reading.start("suites", partial(suite_choices, own, files, more), self._suites_found)
         self._show_open_model(self.context.project.model)
+        self.view.setup.servers.show_servers(self.context.services.servers.allowed)
         self._list_results()
 
     def _list_results(self) -> None:
@@ -406,7 +407,7 @@ class EvaluatePresenter(Page):
         except GlyphscopeError as error:
             self._failed(error)
             return
-        job = replace(job, allow_python=True)
+        job = replace(job, allow_python=True, servers=self.context.services.servers.allowed)
         if place.place is not None:
             job = self._placed(job, place.place)
         new_files = [file for file in files if file not in self._allowed]
@@ -553,8 +554,7 @@ class EvaluatePresenter(Page):
 
     def export(self, out: Path) -> None:
         """Write all samples of the shown result."""
-        result = self.result_presenter.result
-        if result is not None:
+        if (result := self.result_presenter.result) is not None:
             self.reading.start("export", partial(export_samples, result.folder, out), self._show_export)
 
     def _show_export(self, exported: Exported) -> None:

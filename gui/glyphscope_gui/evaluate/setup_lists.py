@@ -7,20 +7,23 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from PySide6.QtCore import QModelIndex, QSignalBlocker, QSize, Signal
-from PySide6.QtWidgets import QComboBox, QSizePolicy, QSpinBox, QWidget
+from PySide6.QtWidgets import QCheckBox, QComboBox, QSizePolicy, QSpinBox, QWidget
 
 from glyphscope.base.shorten import and_more
 from glyphscope.base.visible import visible
 from glyphscope.evals.matrix.plan import Plan
+from glyphscope.evals.running.tool_servers import planned_server
 from glyphscope.evals.suites.suite import Scenario, expected_words
+from glyphscope.tools.mcp import ServerConfig
 from glyphscope_gui.evaluate.setup import SuiteChoice
 from glyphscope_gui.shared.cells import NoteDelegate
 from glyphscope_gui.shared.fields import field_label
 from glyphscope_gui.shared.file_drops import TakesFiles
-from glyphscope_gui.shared.labels import named
+from glyphscope_gui.shared.labels import PlainLabel, named
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import hbox, vbox
+from glyphscope_gui.shared.layouts import Flow, hbox, vbox
 from glyphscope_gui.shared.plain_table import LongList, PlainList, WholeRows
+from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.shared.run_words import model_name
 from glyphscope_gui.shared.table_model import NOTE_ROLE, ListModel
 from glyphscope_gui.shared.text_edits import LineEdit
@@ -229,6 +232,68 @@ class TickList(TakesFiles, PlainList):
 
     def files_dropped(self, paths: list[Path]) -> None:
         self.dropped.emit(paths)
+
+
+class ServerTicks(QWidget):
+    """The MCP servers that execute calls, of those that are configured and allowed; hidden if there are none, and
+    until `show_every` if none is ticked.
+
+    `changed` is emitted when the user ticks or unticks one.
+    """
+
+    changed = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._flow = Flow(self, gap=16, line_gap=7)
+        self._known: list[tuple[ServerConfig, QCheckBox]] = []
+        self._ticked: set[str] = set()
+        self._every = False
+        label = PlainLabel(tr("Servers"), self, role="muted")
+        named(
+            label, tip=tr("Calls of their tools that no script answers are executed, for each sample afresh")
+        )
+        hbox(label, (self._flow, 1), parent=self, spacing=14)
+        self.hide()
+
+    @property
+    def planned(self) -> tuple[str, ...]:
+        """The ticked ones, as a matrix has them."""
+        known = (planned_server(config) for config, _ in self._known)
+        return tuple(server for server in known if server in self._ticked)
+
+    def tick(self, servers: Iterable[str]) -> None:
+        """Tick exactly these, also if they become known later, without a signal."""
+        self._ticked = set(servers)
+        for config, box in self._known:
+            box.setChecked(planned_server(config) in self._ticked)
+
+    def show_servers(self, known: Sequence[ServerConfig]) -> None:
+        """Set the servers to choose from; the choice stays."""
+        if list(known) != [config for config, _ in self._known]:
+            for _, box in self._known:
+                self._flow.take(box)
+            self._known = [(config, self._box(config)) for config in known]
+        self.show_every(self._every)
+
+    def show_every(self, every: bool) -> None:
+        """Show the servers also if none is ticked."""
+        self._every = every
+        self.setVisible(bool(self._known) and (every or bool(self.planned)))
+
+    def _box(self, config: ServerConfig) -> QCheckBox:
+        box = named(QCheckBox(visible(config.name)), words=visible(tr("Server: {name}", name=config.name)))
+        named(box, tip=plain_tip(config.identity), description=visible(config.identity))
+        box.setChecked(planned_server(config) in self._ticked)
+        server = planned_server(config)
+        box.clicked.connect(lambda on: self._toggle(server, on))
+        self._flow.add(box)
+        box.show()
+        return box
+
+    def _toggle(self, server: str, on: bool) -> None:
+        (self._ticked.add if on else self._ticked.discard)(server)
+        self.changed.emit()
 
 
 class JudgeChoice(QWidget):

@@ -29,6 +29,7 @@ from glyphscope_gui.evaluate.setup_lists import (
     MARGINS,
     JudgeChoice,
     ScenarioPicker,
+    ServerTicks,
     TickList,
     TicksModel,
     model_row,
@@ -321,6 +322,7 @@ class EvalSetupView(FollowsSize, QWidget):
         self.repetitions = StructForm(Matrix(suites=(), models=()), 2)
         self.repetitions.add_settings()
         self.numbers = self.repetitions.fields
+        self.servers = ServerTicks(self)
         self.jobs = _spin(1, MAX_JOBS, "evalJobs")
         self.place = PlaceField(self)
         self.cost = words_label(role="", parent=self, name="evalCost")
@@ -346,7 +348,7 @@ class EvalSetupView(FollowsSize, QWidget):
             ticks.checksChanged.connect(self.changed)
         self.more.toggled.connect(lambda _on: self.show_parts())
         self.uses_project.clicked.connect(lambda _on=False: self.projectToggled.emit())
-        for part in (self.axes, self.scenarios, self.judge):
+        for part in (self.axes, self.scenarios, self.judge, self.servers):
             part.changed.connect(self.changed)
         for box in self.numbers.values():
             box.setKeyboardTracking(True)  # the price of what is typed is computed before Evaluate is clicked
@@ -369,6 +371,7 @@ class EvalSetupView(FollowsSize, QWidget):
             **varied,
             jobs=self.place.place.jobs if self.place.place is not None else self.jobs.value(),
             judge=self.judge.value,
+            servers=self.servers.planned,
         )
 
     def show_matrix(self, changes: dict[str, Any]) -> None:
@@ -381,6 +384,8 @@ class EvalSetupView(FollowsSize, QWidget):
         self.scenarios.show_values(changes)
         numbers = {name: changes[name] for name in self.numbers if name in changes}
         self.repetitions.show_settings(msgspec.structs.replace(self.repetitions.settings, **numbers))
+        if "servers" in changes:
+            self.servers.tick(changes["servers"])
         if "jobs" in changes:
             with QSignalBlocker(self.jobs):
                 self.jobs.setValue(changes["jobs"])
@@ -415,6 +420,7 @@ class EvalSetupView(FollowsSize, QWidget):
         every = self.more.isChecked()
         self.axes.show_rows(every=every)
         self.uses_project.setVisible(every or not self.uses_project.isChecked())
+        self.servers.show_every(every)
         self.show_models()
         names = [name for name in self.numbers if name != "trials"]
         others = [self.numbers[name] for name in names if every or self.numbers[name].value() != _USUAL[name]]
@@ -474,7 +480,15 @@ class EvalSetupView(FollowsSize, QWidget):
         label = PlainLabel(tr("Models"), inside, role="muted")
         head = hbox(label, STRETCH, self.add_model, self.add_endpoint)
         self._models_part = holder(vbox(head, self.models, spacing=6))
-        vbox(self._models_part, self.judge, self.axes, self.uses_project, parent=inside, spacing=10)
+        vbox(
+            self._models_part,
+            self.judge,
+            self.servers,
+            self.axes,
+            self.uses_project,
+            parent=inside,
+            spacing=10,
+        )
         return inside
 
     def _questions(self) -> QWidget:

@@ -76,6 +76,11 @@ class ServersController(QObject):
     def known(self) -> tuple[ServerSource, ...]:
         return tuple(self._known.values())
 
+    @property
+    def allowed(self) -> tuple[ServerConfig, ...]:
+        """The servers that can be used and that the user has allowed to start."""
+        return tuple(each.config for each in self.known if each.may_run and each.enabled and not each.problem)
+
     def get(self, name: str) -> ServerSource | None:
         """The source of a server; None for the demo tools."""
         return self._known.get(name)

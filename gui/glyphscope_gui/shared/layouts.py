@@ -309,6 +309,13 @@ class Flow(FollowsSize, QWidget):
         self._items.insert(len(self._items) if before is None else self._items.index(before), widget)
         self._fit()
 
+    def take(self, widget: QWidget) -> None:
+        """Remove a widget."""
+        self._items.remove(widget)
+        widget.hide()
+        widget.deleteLater()
+        self._fit()
+
     def _fit(self) -> None:
         self.setMinimumWidth(max((item.sizeHint().width() for item in self._items), default=0))
         self.setFixedHeight(max(self._arrange(self.width()), 1))

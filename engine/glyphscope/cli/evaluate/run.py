@@ -23,9 +23,10 @@ from glyphscope.cli.evaluate.report import show_result
 from glyphscope.cli.inputs import InputError
 from glyphscope.cli.load_options import LoadingOption, StoredPromptsOption
 from glyphscope.cli.option_groups import Given, Varied, with_groups
-from glyphscope.cli.options import FilesBelowOption, JsonOption
+from glyphscope.cli.options import FilesBelowOption, JsonOption, McpOption, YesOption
 from glyphscope.cli.output import diagnostics, print_note
 from glyphscope.cli.signals import INTERRUPTED, closing_when_ended
+from glyphscope.cli.sources import allowed_servers
 from glyphscope.cli.streaming import on_first_interrupt
 from glyphscope.evals.matrix.arms import LONG, OFFERED, Arm, axes_of, first_value, values_of
 from glyphscope.evals.matrix.needs import needs_of
@@ -47,6 +48,7 @@ from glyphscope.evals.running.progress import (
     WorkerLeft,
 )
 from glyphscope.evals.running.progress import Progress as ProgressEvent
+from glyphscope.evals.running.tool_servers import ToolServers
 from glyphscope.evals.suites.imported import NOT_IMPORTED
 from glyphscope.evals.suites.reading import STARTER
 from glyphscope.models.opening import EMBEDDED, require_installed
@@ -130,6 +132,15 @@ def run(
             help="Run the Python functions that the suites name. They may do anything that you may: read them first.",
         ),
     ] = False,
+    mcp: McpOption = None,
+    keep_servers: Annotated[
+        bool,
+        typer.Option(
+            "--keep-servers",
+            help="Do not start an MCP server again after a sample that called it: samples may see what others changed.",
+        ),
+    ] = False,
+    yes: YesOption = False,
     below: FilesBelowOption = None,
     loading: LoadingOption,
     stored: StoredPromptsOption,
@@ -177,6 +188,9 @@ def run(
     for name in matrix.models:
         _require_installed(name, place)
     options = {name: loading.options(name) for name in matrix.models}
+    servers = ToolServers(allowed_servers(mcp, yes=yes), keep=keep_servers) if mcp else None
+    if servers is not None:
+        matrix = msgspec.structs.replace(matrix, servers=servers.identities, keep_servers=keep_servers)
     with files_below(*(below or ())):
         plan = plan_of(matrix, own)
         # an earlier result, which lacks the axis for the order of arguments, has the schema's order
@@ -208,7 +222,7 @@ def run(
             plan,
             out,
             workers=place.workers(
-                NamedModels(options, prompt_cache_mb=stored.prompt_cache_mb), matrix.sequences
+                NamedModels(options, prompt_cache_mb=stored.prompt_cache_mb), matrix.sequences, servers
             ),
             resume=before,
             again=retry,

@@ -18,6 +18,7 @@ from glyphscope.base.errors import Problem
 from glyphscope.base.inputs import home_path
 from glyphscope.base.visible import visible
 from glyphscope.cli.inputs import InputError
+from glyphscope.cli.options import YesOption
 from glyphscope.cli.output import print_note
 from glyphscope.cli.signals import closing_when_ended
 from glyphscope.cli.sources import consent
@@ -76,9 +77,7 @@ class ServerOptions:
     """The chosen server of a file, and its permissions."""
 
     server: ServerOption = None
-    yes: Annotated[
-        bool, typer.Option("--yes", "-y", help="Start the commands of the file without confirmation.")
-    ] = False
+    yes: YesOption = False
     ask: Annotated[
         bool,
         typer.Option(

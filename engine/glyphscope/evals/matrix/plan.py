@@ -60,7 +60,8 @@ class Matrix(_Axes, frozen=True, kw_only=True):  # type: ignore[misc, call-arg]
     continued, to measure what stopping saved. `scenarios` are patterns of ids (`*` for any), `levels` the requested
     levels, `search` is searched for in ids, groups and prompts; then `first` scenarios of each suite remain (0: all).
     `judge` is the model for rubrics, empty for each suite's own. Each of the models decodes `sequences` samples in one
-    batch, consecutive ones of its plan.
+    batch, consecutive ones of its plan. `servers` are the names and identities of the MCP servers that execute
+    calls; samples share them if `keep_servers`.
     """
 
     suites: tuple[str, ...]
@@ -81,6 +82,8 @@ class Matrix(_Axes, frozen=True, kw_only=True):  # type: ignore[misc, call-arg]
         unit="%",
     )] = 0.0  # fmt: skip
     judge: str = ""
+    servers: tuple[str, ...] = ()
+    keep_servers: bool = False
     sequences: Annotated[int, msgspec.Meta(ge=1, le=MAX_SEQUENCES), Setting(
         "Batch size",
         "Samples that each model decodes in one batch, with as many times the memory for the context; it pays on "

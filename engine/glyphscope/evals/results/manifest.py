@@ -46,9 +46,10 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     be made. `profiles` are the sampling settings as applied, by arm. `savings` is the share of aborted runs that are
     continued to measure what the abort saved. `judge` is the judge model that the evaluation named, `judges` are all
     that were opened, by name. `machine` is the evaluation's, `workers` are other processes that made samples for it,
-    and replicas of models, by address. Each model decoded `sequences` samples in one batch; one if it is left out.
-    `notes` are the plan's, about arms that coincide and tools that are not offered. A small result has version 1, which
-    every Glyphscope can read.
+    and replicas of models, by address. `servers` are the names and identities of the MCP servers that executed
+    calls, `keep_servers` whether samples shared them. Each model decoded `sequences` samples in one batch; one if it is
+    left out. `notes` are the plan's, about arms that coincide and tools that are not offered. A small result
+    has version 1, which every Glyphscope can read.
     """
 
     glyphscope_eval: int = 1
@@ -71,6 +72,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     machine: Machine = Machine()
     workers: dict[str, WorkerFacts] = {}
     sequences: int | UnsetType = UNSET
+    servers: tuple[str, ...] | UnsetType = UNSET
+    keep_servers: bool | UnsetType = UNSET
     notes: tuple[str, ...] | UnsetType = UNSET
 
     @property

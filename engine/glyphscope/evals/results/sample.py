@@ -15,7 +15,7 @@ Reason: TypeAlias = Literal[
     "PARSE", "SCHEMA", "LENGTH", "WRONG_TOOL", "WRONG_ARGUMENTS", "MISSING_CALL", "EXTRA_CALL", "UNWANTED_CALL",
     "FORBIDDEN_TOOL", "WRONG_CHOICE", "FINAL_TEXT", "WORKSPACE", "NOT_SEEN", "PATH", "PYTHON", "JUDGE", "LIMIT",
     "TOOL_FAILED", "TIMEOUT", "CONSTRAINT_IGNORED", "CONSTRAINT_FAILED", "CONTEXT_OVERFLOW", "BAD_REQUEST",
-    "MODEL_FAILED", "CHECK_FAILED", "JUDGE_FAILED",
+    "MODEL_FAILED", "CHECK_FAILED", "JUDGE_FAILED", "SERVER_FAILED",
 ]  # fmt: skip
 """The reasons why a sample is not ok. A sample counts under its first one.
 
@@ -27,7 +27,7 @@ Those in `NO_ANSWER` are not answers of the model: figures count them separately
 NO_ANSWER: frozenset[Reason] = frozenset(
     {
         "MODEL_FAILED", "CONSTRAINT_IGNORED", "CONSTRAINT_FAILED", "TIMEOUT", "CONTEXT_OVERFLOW", "BAD_REQUEST",
-        "CHECK_FAILED", "JUDGE_FAILED",
+        "CHECK_FAILED", "JUDGE_FAILED", "SERVER_FAILED",
     }
 )  # fmt: skip
 

@@ -52,6 +52,7 @@ REASON_WORDS: dict[Reason, str] = {
     "MODEL_FAILED": "The model's process or endpoint failed",
     "CHECK_FAILED": "An assertion could not be evaluated",
     "JUDGE_FAILED": "The judge gave no verdict",
+    "SERVER_FAILED": "An MCP server did not start",
 }
 """Why a sample is not right."""
 

@@ -29,6 +29,7 @@ from glyphscope.evals.results.manifest import IN_SEGMENTS, MAX_FILES, Manifest, 
 from glyphscope.evals.results.sample import SampleFailure, has_answer, was_ended
 from glyphscope.evals.running import progress
 from glyphscope.evals.running.local_workers import LocalWorkers, Opener
+from glyphscope.evals.running.tool_servers import require_servers
 from glyphscope.evals.running.worker_pool import (
     FinishedSample,
     OpenedModel,
@@ -39,6 +40,7 @@ from glyphscope.evals.running.worker_pool import (
 from glyphscope.evals.suites.reading import parse_suite
 from glyphscope.evals.suites.suite import Suite
 from glyphscope.models.opening import open_model
+from glyphscope.processes.stopping import stopped_by
 from glyphscope.runs.emitter import versions
 from glyphscope.store.files import now
 
@@ -65,14 +67,20 @@ def evaluate(
     Closing the iterator stops the evaluation, as does `control.stop()`, from any thread. `allow_python` is the user's
     consent to run the suites' Python functions. Raises StorageError if nothing can be written, RecordError if `resume`
     belongs to another plan; the samples so far are in the folder. Raises GlyphscopeError, before anything is written,
-    without that consent, and for a judge that is not named or cannot be opened.
+    without that consent, for a judge that is not named or cannot be opened, and for an MCP server that does not start.
     """
     control = control or progress.Control()
     workers = workers or LocalWorkers(opener)
     needs = needs_of(plan)
     if not allow_python:
         require_consent(needs)
+    servers = workers.servers
+    require_servers(plan.matrix.servers, servers)
     with ExitStack() as stack:
+        if servers is not None:
+            stack.callback(servers.close)
+            with stopped_by(control.stopped.is_set):
+                plan = replace(plan, notes=(*plan.notes, *servers.notes(plan.suites)))
         judges = stack.enter_context(workers.begin(plan, needs, allow_python, control))
         folder = _folder(plan, out, resume)
         writer = stack.enter_context(folder.writing())
@@ -139,6 +147,8 @@ def _folder(plan: Plan, out: Path, resume: Path | None) -> ResultFolder:
         versions=versions(),
         machine=this_machine(),
         sequences=UNSET if matrix.sequences == 1 else matrix.sequences,
+        servers=matrix.servers or UNSET,
+        keep_servers=matrix.keep_servers or UNSET,
         notes=(*plan.notes, *not_offered([each.suite for each in plan.suites])) or UNSET,
     )
     return ResultFolder.create(out, manifest, {suite.suite.name: suite.data for suite in plan.suites})
@@ -276,6 +286,8 @@ def saved_plan(folder: ResultFolder) -> Plan:
         suites=tuple(suite.name for suite in manifest.suites),
         models=tuple(dict.fromkeys(arm.model for arm in manifest.arms)),
         sequences=manifest.sequence_count,
+        servers=manifest.servers or (),
+        keep_servers=bool(manifest.keep_servers),
         **_common_settings(manifest),
     )
     return Plan(matrix, suites, manifest.arms, manifest.digest)

@@ -23,6 +23,7 @@ from glyphscope.evals.matrix.plan import LoadedSuite, Plan, Planned
 from glyphscope.evals.results.tables import SuiteTables, suite_tables
 from glyphscope.evals.running.progress import Control, SampleGrew
 from glyphscope.evals.running.sample_runs import Interact, SampleAndRuns, request_problems, run_sample
+from glyphscope.evals.running.tool_servers import ToolServers
 from glyphscope.evals.running.worker_pool import (
     FinishedSample,
     OpenedModel,
@@ -128,11 +129,12 @@ class LocalWorker:
 @dataclass
 class LocalWorkers:
     """As many workers as the plan has `jobs`; all have the same judges, which `opener` opens. It opens the models, too,
-    unless `group_opener` is given, which opens them with the plan's number of sequences.
+    unless `group_opener` is given, which opens them with the plan's number of sequences. `servers` execute calls.
     """
 
     opener: Opener
     group_opener: Opener | None = None
+    servers: ToolServers | None = None
     _plan: Plan = field(init=False)
     _assertions: AssertionOptions = NO_ASSERTIONS
 
@@ -150,7 +152,8 @@ class LocalWorkers:
     def pool(self, model: str, todo: Sequence[Planned], control: Control) -> Iterator[WorkerPool]:
         judges, jobs = list(self._assertions.judges.values()), self._plan.matrix.jobs
         together, opener = self._plan.matrix.sequences, self.group_opener or self.opener
-        make = partial(run_sample, savings=self._plan.matrix.savings, assertions=self._assertions)
+        savings = self._plan.matrix.savings
+        make = partial(run_sample, savings=savings, assertions=self._assertions, servers=self.servers)
 
         arms = [arm for arm in self._plan.arms if arm.model == model]
 

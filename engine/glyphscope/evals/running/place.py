@@ -10,6 +10,7 @@ from functools import partial
 from glyphscope.base.errors import GlyphscopeError
 from glyphscope.base.plugins import PluginGroup
 from glyphscope.evals.running.local_workers import LocalWorkers
+from glyphscope.evals.running.tool_servers import ToolServers
 from glyphscope.evals.running.worker_pool import Workers
 from glyphscope.store.named_models import NamedModels
 
@@ -27,10 +28,12 @@ class SamplesPlace:
     def is_local(self) -> bool:
         return True
 
-    def workers(self, models: NamedModels, sequences: int = 1) -> Workers:
-        """The workers there, with models that `models` opens; those to be evaluated with so many sequences."""
+    def workers(self, models: NamedModels, sequences: int = 1, servers: ToolServers | None = None) -> Workers:
+        """The workers there, with models that `models` opens; those to be evaluated with so many sequences. `servers`
+        execute calls, on this machine only.
+        """
         opener = partial(models.open, models=self.jobs)
-        return LocalWorkers(opener, partial(opener, sequences=sequences))
+        return LocalWorkers(opener, partial(opener, sequences=sequences), servers)
 
 
 PLACES: PluginGroup[Callable[[str], SamplesPlace]] = PluginGroup("glyphscope.workers", Callable)

@@ -16,7 +16,7 @@ from glyphscope.base.figures import duration
 from glyphscope.base.shorten import shorten
 from glyphscope.base.structs import ready
 from glyphscope.evals.matrix.arms import LONG, Arm, variables_of
-from glyphscope.evals.suites.suite import Scenario, ScriptedResult, Suite, answer_of
+from glyphscope.evals.suites.suite import SCRIPTED, Scenario, ScriptedResult, Suite, answer_of
 from glyphscope.events import (
     ApprovalRule,
     RunRequest,
@@ -27,14 +27,10 @@ from glyphscope.events import (
 )
 from glyphscope.registry import Tool, ToolRegistry, parse_document
 from glyphscope.runs.strategies import compose
-from glyphscope.tools import CallOptions, Outcome
-from glyphscope.tools.demo import DemoTools
+from glyphscope.tools import CallOptions, Outcome, ToolSource
 from glyphscope.validation.matching import has_all
 
-SCRIPTED = "scripted"
-"""The name of this source in a request's `sources`."""
 _MEMBERS, _SAMPLING = frozenset(RunRequest.__struct_fields__), frozenset(Sampling.__struct_fields__)
-_ALLOWED = (ApprovalRule(source=SCRIPTED, action="allow"),)
 
 
 def request_for(
@@ -45,12 +41,14 @@ def request_for(
     sampling: Sampling,
     *,
     presets: Sequence[str] = (),
+    servers: Mapping[str, str] | None = None,
 ) -> RunRequest:
     """The request with the scenario's first prompt and the arm's settings, with the tools of `registry`.
 
     The scenario's members override the suite's, which override the arm's, but for the arm's own texts of the prompt;
     nested settings (`loop`, `router`, `repair`) are merged by their members. `presets` of the tool loop come before
-    all of these. Nothing waits for a person: calls are executed by the scripted tools. An answer that is not a call is
+    all of these. Nothing waits for a person: calls are executed by the scripted tools, or by the server that `servers`
+    names for a tool, if the scenario's script does not. An answer that is not a call is
     given by the strategy direct, whatever the arm's is. Raises GlyphscopeError for members that do not fit.
     """
     texts = {name: value for name in LONG if (value := getattr(arm, name)) is not None}
@@ -63,6 +61,11 @@ def request_for(
     if not members["answer"].is_call:
         members["strategy"] = "direct"
     executed = members["strategy"] == "loop" or bool(members.get("dispatch"))
+    scripted = {entry.tool for entry in scenario.script}
+    sources = {
+        tool.name: SCRIPTED if tool.name in scripted else (servers or {}).get(tool.name, SCRIPTED)
+        for tool in registry.allowed
+    }
     try:
         members["loop"] = _loop(members, presets)
         return msgspec.convert(
@@ -71,8 +74,12 @@ def request_for(
                 "prompt": scenario.prompt,
                 "registry": registry.to_document(),
                 "sampling": sampling,
-                "sources": {tool.name: SCRIPTED for tool in registry.allowed} if executed else {},
-                "approvals": _ALLOWED if executed else (),
+                "sources": sources if executed else {},
+                "approvals": [
+                    ApprovalRule(source=each, action="allow") for each in dict.fromkeys(sources.values())
+                ]
+                if executed
+                else (),
             },
             ready(RunRequest),
         )
@@ -141,11 +148,12 @@ def _loop(members: dict[str, Any], presets: Sequence[str]) -> dict[str, Any]:
 
 
 class ScriptedTools:
-    """A source of the registry's tools: the script answers calls, and the demo tools, if given, execute the others.
+    """A source of the registry's tools: the script answers calls, and `others` (the demo tools, MCP servers) execute
+    those of their tools that it does not answer; the first that has a tool.
 
     A call without an answer is a tool error: its message says that there is no result for such a call, not that the
     tool does not exist, which would make the model choose another. A scripted timeout returns at once. Thread-safe; the
-    caller closes the demo tools.
+    caller closes the others.
     """
 
     name = identity = SCRIPTED
@@ -154,14 +162,13 @@ class ScriptedTools:
         self,
         script: Sequence[ScriptedResult],
         registry: ToolRegistry | dict[str, Any],
-        demo: DemoTools | None = None,
+        *others: ToolSource,
     ) -> None:
         """Raises RegistryError for an invalid document."""
         known = registry if isinstance(registry, ToolRegistry) else parse_document(registry)
         self._tools = tuple(known.allowed)
         self._names = frozenset(tool.name for tool in self._tools)
-        self._demo = demo
-        self._of_demo = frozenset(tool.name for tool in demo.tools()) if demo is not None else frozenset()
+        self._others = {tool.name: other for other in reversed(others) for tool in other.tools()}
         self._lock = threading.Lock()
         self._script = tuple(script)
         self._used = [0] * len(self._script)
@@ -178,8 +185,8 @@ class ScriptedTools:
         entry = self._next(tool, arguments)
         if entry is not None:
             return _outcome(entry, options["seconds"])
-        if self._demo is not None and tool in self._of_demo:
-            return self._demo.call(tool, arguments, **options)
+        if (other := self._others.get(tool)) is not None:
+            return other.call(tool, arguments, **options)
         if tool not in self._names:
             return Outcome(fault="unknown", message=f"No executor for '{shorten(tool, 60)}'.")
         message = "has nothing for this call: no result for these arguments, or none that is left."

@@ -5,14 +5,14 @@ from __future__ import annotations
 import hashlib
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from itertools import islice, product
 from typing import TypeAlias
 
 import msgspec
 
-from glyphscope.base.errors import GlyphscopeError, Stopped
+from glyphscope.base.errors import GlyphscopeError, ServerError, Stopped
 from glyphscope.base.shorten import and_more, shorten
 from glyphscope.evals.matrix.arms import Arm
 from glyphscope.evals.matrix.plan import LoadedSuite, Planned
@@ -21,6 +21,7 @@ from glyphscope.evals.results.sample import Reason, Sample, SampleFailure
 from glyphscope.evals.results.words import arm_labels
 from glyphscope.evals.running.progress import SampleGrew
 from glyphscope.evals.running.requests import ScriptedTools, request_for
+from glyphscope.evals.running.tool_servers import ToolServers, executors
 from glyphscope.evals.scoring.assertions import NO_ASSERTIONS, AssertionOptions, assert_all
 from glyphscope.evals.scoring.outcome import turn_outcomes
 from glyphscope.evals.scoring.scorer import MAX_TEXT, score
@@ -37,6 +38,7 @@ from glyphscope.runs.prepared import PreparedRequest, prepare
 from glyphscope.runs.settling import settle
 from glyphscope.runs.strategies import continue_aborted, run
 from glyphscope.store.files import now
+from glyphscope.tools import ToolSource
 from glyphscope.tools.demo import DemoTools
 
 ALTERNATIVES = 5
@@ -67,23 +69,26 @@ def run_sample(
     savings: float = 0.0,
     assertions: AssertionOptions = NO_ASSERTIONS,
     interact: Interact | None = None,
+    servers: ToolServers | None = None,
 ) -> SampleAndRuns:
     """The sample, and the events of its runs, then of its judge's runs. One that was cancelled in the middle has the
     outcome `cancelled` and no verdict.
 
     An error in the request is a failure of the sample. `savings` is the share of aborted runs that are continued, if
-    possible; the sample's id decides which. `grew` receives the text as it is written. `interact` replaces the scripted
-    tools.
+    possible; the sample's id decides which. `grew` receives the text as it is written. `servers` execute the calls that
+    the scenario's script does not answer; `interact` replaces all of that.
     """
     runs = _Runs(planned.id, grew)
     demo = DemoTools() if planned.scenario.demo else None
     waits = ExitStack()
     waits.enter_context(stopped_by(cancelled.is_set))
     try:
-        request = planned.request or prepare(_request(planned, model))
+        lent = waits.enter_context(servers.lend()) if servers is not None else {}
+        request = planned.request or prepare(_request(planned, model, executors(lent)))
         if interact is None:
-            tools = ScriptedTools(planned.scenario.script, request.registry, demo)
-            interaction: Interaction = NonInteractive({tools.name: tools}, cancelled)
+            others: list[ToolSource] = [*lent.values()] if demo is None else [demo, *lent.values()]
+            tools = ScriptedTools(planned.scenario.script, request.registry, *others)
+            interaction: Interaction = NonInteractive({**lent, tools.name: tools}, cancelled)
         else:
             interaction = interact(cancelled)
         for turn in (None, *planned.scenario.turns):
@@ -111,6 +116,8 @@ def run_sample(
         return sample, [*runs.events, *judge_runs]
     except Stopped:
         return stopped_sample(planned), runs.events
+    except ServerError as error:
+        return unanswered(planned, "SERVER_FAILED", str(error)), runs.events
     except GlyphscopeError as error:
         return unanswered(planned, "BAD_REQUEST", str(error)), runs.events
     finally:
@@ -163,12 +170,12 @@ class _Runs:
             self._grew(SampleGrew(self._id, self._tokens, text[-GREW_TEXT:], self._judge))
 
 
-def _request(planned: Planned, model: Model) -> RunRequest:
+def _request(planned: Planned, model: Model, servers: Mapping[str, str] | None = None) -> RunRequest:
     suite, scenario, arm = planned.suite, planned.scenario, planned.arm
     registry = suite_registry(suite.suite, scenario)
     sampling = profile(arm.profile).of(model.info, planned.seed, suite.suite.sampling)
     presets = recommended_presets(model.info) if arm.workarounds == "production" else ()
-    request = request_for(arm, suite.suite, scenario, registry, sampling, presets=presets)
+    request = request_for(arm, suite.suite, scenario, registry, sampling, presets=presets, servers=servers)
     return msgspec.structs.replace(request, repeatable=True, alternatives=ALTERNATIVES)
 
 

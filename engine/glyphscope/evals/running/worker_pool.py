@@ -26,6 +26,7 @@ from glyphscope.evals.results.sample import Sample
 from glyphscope.evals.results.tables import SuiteTables
 from glyphscope.evals.running.progress import Control, SampleBegun, SampleGrew, WorkerLeft
 from glyphscope.evals.running.sample_runs import SampleAndRuns, unanswered
+from glyphscope.evals.running.tool_servers import ToolServers
 from glyphscope.events import AnyEvent, ModelInfo
 
 LOOK_SECONDS = 1.0
@@ -121,7 +122,11 @@ where there is no use in waiting.
 
 
 class Workers(Protocol):
-    """The place where the samples of an evaluation are made."""
+    """The place where the samples of an evaluation are made. `servers` execute their calls."""
+
+    @property
+    def servers(self) -> ToolServers | None:
+        """None where calls have scripted results only."""
 
     def begin(
         self, plan: Plan, needs: Needs, allow_python: bool, control: Control

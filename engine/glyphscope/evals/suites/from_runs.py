@@ -7,7 +7,7 @@ tools become the script, so that the scenario needs no server and gives every mo
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,15 @@ import msgspec
 from glyphscope.base.errors import SuiteError
 from glyphscope.evals.suites.own import free_id
 from glyphscope.evals.suites.rules import REQUEST_MEMBERS, asks
-from glyphscope.evals.suites.suite import VERSION, Choice, Expectation, Scenario, ScriptedResult, Suite
+from glyphscope.evals.suites.suite import (
+    SCRIPTED,
+    VERSION,
+    Choice,
+    Expectation,
+    Scenario,
+    ScriptedResult,
+    Suite,
+)
 from glyphscope.events import (
     AnyEvent,
     CallReady,
@@ -125,6 +133,43 @@ def scenario_of_run(events: Iterable[AnyEvent], id: str, where: str = "") -> Sce
         answers=_answers(events),
         note=f"Made of a run of {state.started.model.name}, {state.started.time}.",
     )
+
+
+def with_recorded_answers(suite: Suite, runs: Iterable[tuple[str, Sequence[AnyEvent]]]) -> Suite:
+    """The suite whose scripts also have the answers of tools in recorded runs, each with the id of its scenario.
+
+    Calls with the same arguments get the answers of the run that made most of them, in order, and then the last one
+    again. Answers of the suite's own scripts are not repeated.
+    """
+    found: dict[str, dict[tuple[str, bytes], list[ScriptedResult]]] = {}
+    scripted = {each.id: {entry.tool for entry in each.script} for each in suite.scenarios}
+    for id, events in runs:
+        calls = [event for event in events if isinstance(event, CallReady)]
+        results = {event.call: event for event in events if isinstance(event, ToolResult)}
+        results = {
+            call: each
+            for call, each in results.items()
+            if each.source != SCRIPTED or each.tool in scripted.get(id, ())
+        }
+        answers: dict[tuple[str, bytes], list[ScriptedResult]] = {}
+        for entry in _script(calls, results):
+            key = entry.tool, msgspec.json.encode(entry.arguments, order="sorted")
+            answers.setdefault(key, []).append(entry)
+        known = found.setdefault(id, {})
+        known |= {key: each for key, each in answers.items() if len(each) > len(known.get(key, ()))}
+    return msgspec.structs.replace(
+        suite, scenarios=tuple(_answered(each, found.get(each.id, {})) for each in suite.scenarios)
+    )
+
+
+def _answered(scenario: Scenario, answers: dict[tuple[str, bytes], list[ScriptedResult]]) -> Scenario:
+    """The scenario with these answers; those for more arguments first, as an entry applies to calls with others too."""
+    own = [msgspec.structs.replace(entry, times=1, arguments={}) for entry in scenario.script]
+    added: list[ScriptedResult] = []
+    for entries in sorted(answers.values(), key=lambda each: -len(each[0].arguments)):
+        new = [each for each in entries if msgspec.structs.replace(each, arguments={}) not in own]
+        added += [*new[:-1], *(msgspec.structs.replace(each, times=0) for each in new[-1:])]
+    return msgspec.structs.replace(scenario, script=(*scenario.script, *added))
 
 
 def _group(calls: list[CallReady], expected: ExpectedAnswer | None) -> str:

@@ -91,6 +91,10 @@ class Expectation(_Part, frozen=True, kw_only=True):
     judge: tuple[JudgeCheck, ...] = ()
 
 
+SCRIPTED = "scripted"
+"""The name of the source of scripted results in a request's `sources`."""
+
+
 class ScriptedResult(_Part, frozen=True, kw_only=True):
     """The result of a call of `tool` instead of its execution. The first entry that still applies counts.
 

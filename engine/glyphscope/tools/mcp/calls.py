@@ -12,13 +12,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class About:
-    """The facts that a server declares. `features`: `logging`, `resources/subscribe`, and other capabilities."""
+    """The facts that a server declares. `features`: `logging`, `resources/subscribe`, and other capabilities.
+
+    `isolated`: a new start forgets the effects of calls in its memory, as it is a new process or HTTP session.
+    """
 
     name: str = ""
     version: str = ""
     protocol: str = ""
     instructions: str = ""
     features: tuple[str, ...] = ()
+    isolated: bool = False
 
 
 @dataclass(frozen=True)

@@ -281,6 +281,7 @@ class Connection:
             protocol=session.protocol_version or "",
             instructions=session.instructions or "",
             features=_features(session.server_capabilities),
+            isolated=self._config.transport == "stdio" or self._refusals.has_session,
         )
 
     async def _negotiate(self, session: ClientSession) -> None:

@@ -34,10 +34,13 @@ _SECONDS = 30.0
 
 
 class Refusals:
-    """The HTTP status of the last answer if it was an error, of which the SDK reports only the existence."""
+    """The HTTP status of the last answer if it was an error, of which the SDK reports only the existence; and whether
+    the server opened a session.
+    """
 
     def __init__(self) -> None:
         self.last = ""
+        self.has_session = False
 
 
 @asynccontextmanager
@@ -54,6 +57,7 @@ async def http_streams(
         if response.request.method == "POST" and str(response.request.url) == str(httpx2.URL(config.url)):
             status = f"HTTP {response.status_code} {response.reason_phrase}".strip()
             refusals.last = status if response.status_code >= 400 else ""
+            refusals.has_session |= "mcp-session-id" in response.headers
         events = response.headers.get("content-type", "").lower().startswith("text/event-stream")
         encoded = response.headers.get("content-encoding", "identity").lower() != "identity"
         assert isinstance(response.stream, httpx2.AsyncByteStream)
