@@ -11,6 +11,7 @@ from PySide6.QtCore import QObject
 from glyphscope.models.opening import open_model
 from glyphscope.registry import default_registry
 from glyphscope.store import History, Journal, Places
+from glyphscope.store.servers import SeenTools
 from glyphscope.store.settings import prompt_cache
 from glyphscope.tools.demo import DemoTools
 from glyphscope_gui.mcp.servers import ServersController
@@ -66,7 +67,9 @@ def make_services(places: Places, owner: QObject, opener: Open | None = None) ->
         owner,
     )
     project.new(first_project(settings.value))
-    servers = ServersController(places.servers, DemoTools(scratch=places.scratch), owner)
+    servers = ServersController(
+        places.servers, DemoTools(scratch=places.scratch), owner, seen=SeenTools(places.tool_lists)
+    )
     opener = opener or partial(
         open_model, prompts=lambda: prompt_cache(settings.value, places), batches=places.batches
     )

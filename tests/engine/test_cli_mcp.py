@@ -123,3 +123,31 @@ def test_tools_are_imported_into_a_registry_that_loads(config, tmp_path):
         "written to",
     ):
         assert words in result.stderr
+
+
+def test_tools_that_changed_since_the_last_connection_or_differ_from_a_registry_are_shown(tmp_path):
+    def config(**env):
+        entry = {"command": sys.executable, "args": [str(SCRIPT)], "env": env}
+        (tmp_path / "servers.json").write_text(json.dumps({"mcpServers": {"one": entry}}))
+        return tmp_path / "servers.json"
+
+    tools = tmp_path / "tools.json"
+    assert command("import", config(), "--yes", "-o", tools).exit_code == 0
+    same = command("changes", config(), "--yes")
+    assert same.exit_code == 0 and "✓ one: 28 tools, unchanged since 20" in same.stdout
+    changed = command("changes", config(SHIFTED="1"), "--yes")
+    assert changed.exit_code == 1
+    assert "changed echo: description; added new; removed wait" in changed.stdout
+    assert '+  "description": "Says it twice.",' in changed.stdout.splitlines()
+    again = command("changes", config(SHIFTED="1"), "--yes")
+    assert again.exit_code == 0 and "changed echo: description" in again.stdout, (
+        "the earlier change stays listed"
+    )
+    pinned = command("changes", config(SHIFTED="1"), "--yes", "--registry", tools, "--json")
+    (found,) = json.loads(pinned.stdout)
+    assert (
+        pinned.exit_code == 1
+        and found["changed"] == {"echo": ["description"]}
+        and found["removed"] == ["wait"]
+    )
+    assert "! one: since" in command("list", config(), "--yes").stderr

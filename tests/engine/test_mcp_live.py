@@ -6,11 +6,13 @@ import json
 import threading
 import time
 
+import msgspec
 import pytest
 
-from glyphscope.tools.mcp import read_servers
+from glyphscope.store.servers import MAX_LISTS, SeenTools
+from glyphscope.tools.mcp import McpServer, read_servers
 from glyphscope.tools.mcp.log import KEPT, TEXT_LIMIT, WHOLE_BUDGET, WHOLE_LIMIT, ProtocolLog, log_message
-from mcp_servers import call, opened
+from mcp_servers import call, opened, scripted
 
 pytestmark = pytest.mark.slow
 NOW = {"seconds": 20.0}
@@ -161,6 +163,54 @@ def test_a_changed_list_of_tools_names_what_was_added_removed_and_changed():
         assert '-  "description": "Says it again.",' in difference
         assert '+  "description": "Says it twice.",' in difference
         assert call(server, "wait").fault == "unknown", "a run that still has it gets an error"
+
+
+def changed_server(*behaviour):
+    """The same server as the scripted one, by its name and command line, with other tools."""
+    return msgspec.structs.replace(scripted("changed"), env={"SHIFTED": "yes"} if behaviour else {})
+
+
+def connected(seen, *behaviour):
+    server = McpServer(changed_server(*behaviour), seen=seen)
+    try:
+        return server.open().tool_changes
+    finally:
+        server.close()
+
+
+def test_tools_that_changed_since_an_earlier_connection_are_named_with_what_changed(tmp_path):
+    seen = SeenTools(tmp_path)
+    assert not connected(seen) and not connected(seen)
+    (first,) = seen.lists(changed_server())
+    changes = connected(SeenTools(tmp_path), "shifted")
+    assert (changes.added, changes.removed, changes.named) == (("new",), ("wait",), ("echo: description",))
+    assert changes.since == first.at
+    assert not connected(seen, "shifted"), "reported once"
+    assert len(seen.lists(changed_server())) == 2
+    (file,) = tmp_path.iterdir()
+    assert file.stat().st_mode & 0o077 == 0
+    file.write_text("{")
+    assert not connected(seen) and len(seen.lists(changed_server())) == 1, "a damaged file begins again"
+
+
+def test_a_change_while_the_server_runs_is_not_reported_again_at_the_next_start(tmp_path):
+    seen = SeenTools(tmp_path)
+    server = McpServer(changed_server(), seen=seen).open()
+    try:
+        call(server, "shift")
+        wait(lambda: server.tool_changes)
+    finally:
+        server.close()
+    assert not connected(seen, "shifted")
+
+
+def test_only_the_last_lists_of_a_server_are_stored(tmp_path):
+    seen, config = SeenTools(tmp_path), changed_server()
+    for number in range(MAX_LISTS + 5):
+        seen(config, {"a": {"description": str(number)}})
+    assert len(seen.lists(config)) == MAX_LISTS
+    assert seen.lists(config)[-1].tools == {"a": {"description": str(MAX_LISTS + 4)}}
+    assert not seen.lists(msgspec.structs.replace(config, name="another"))
 
 
 # -- any request

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import threading
 
+import msgspec
 import pytest
 from PySide6.QtGui import QGuiApplication
 
@@ -151,7 +153,7 @@ def test_a_changed_list_of_tools_shows_its_differences_and_ticks_stay(page, qtbo
     ticked = len(tools.model.ticked)
     call(page, "shift")
     qtbot.waitUntil(lambda: not tools.changes.isHidden())
-    assert tools.changes.text().endswith("1 added (new), 1 changed (echo), 1 removed (wait)")
+    assert tools.changes.text().endswith("1 added (new), 1 changed (echo: description), 1 removed (wait)")
     qtbot.waitUntil(lambda: len(tools.model.ticked) == ticked - 1)
     tools.changes_link.click()
     dialog = page.context.window.findChild(WholeTextDialog)
@@ -160,6 +162,16 @@ def test_a_changed_list_of_tools_shows_its_differences_and_ticks_stay(page, qtbo
     dialog.close()
     page.view.list.choose("demo")
     assert tools.changes.isHidden()
+
+
+def test_a_server_that_is_connected_again_with_other_tools_says_since_when(page, qtbot):
+    source(page).config = msgspec.structs.replace(source(page).config, env={"SHIFTED": "yes"})
+    page.context.services.servers.restart("mine")
+    tools = page.view.tools
+    qtbot.waitUntil(lambda: not tools.changes.isHidden())
+    assert re.fullmatch(
+        r"Since 20\d\d-\d\d-\d\d \d\d:\d\d: 1 added .*echo: description.*", tools.changes.text()
+    )
 
 
 # -- signing in -----------------------------------------------------------------------------------------------------

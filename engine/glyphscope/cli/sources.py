@@ -6,23 +6,28 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 
 import typer
 from rich.prompt import Confirm
 
+from glyphscope.base.shorten import and_more
 from glyphscope.base.visible import visible
 from glyphscope.cli.inputs import InputError
 from glyphscope.cli.output import diagnostics, print_note
 from glyphscope.registry import ToolRegistry
 from glyphscope.store import places
+from glyphscope.store.servers import SeenTools
 from glyphscope.tools import ToolSource
 from glyphscope.tools.approval import needs_consent
 from glyphscope.tools.demo import DemoTools
 from glyphscope.tools.mcp.config import ServerConfig, read_servers
+from glyphscope.tools.mcp.listing import ToolChanges
 from glyphscope.tools.mcp.server import McpServer
 
 DEMO = "demo"
+_MAX_NAMED = 8
 
 
 @dataclass(frozen=True)
@@ -49,9 +54,10 @@ def open_sources(files: Sequence[Path], registry: ToolRegistry, *, own: bool, ye
     opened = Sources(registry, sources, {})
     try:
         for config in servers:
-            started = McpServer(config)
+            started = McpServer(config, seen=SeenTools(places().tool_lists))
             sources[config.name] = started  # before it starts, so that Ctrl-C meanwhile also closes it
             started.open()
+            print_changes(started)
     except BaseException:
         opened.close()
         raise
@@ -89,6 +95,25 @@ def _joined(opened: Sources, *, own: bool) -> Sources:
             if tool.name in tools:
                 by_tool.setdefault(tool.name, name)
     return Sources(replace(opened.registry, tools=tuple(tools.values())), opened.sources, by_tool)
+
+
+def print_changes(server: McpServer, indent: str = "") -> None:
+    """Say on stderr which tools differ from those of the last connection."""
+    if changes := server.tool_changes:
+        print_note(f"{indent}! {server.name}: {change_words(changes)}", "yellow")
+
+
+def change_words(changes: ToolChanges) -> str:
+    """`since 2026-11-20 10:00: changed echo: schema; added new`."""
+    named = {"changed": changes.named, "added": changes.added, "removed": changes.removed}
+    words = "; ".join(
+        f"{kind} {visible(and_more(list(tools), _MAX_NAMED))}" for kind, tools in named.items() if tools
+    )
+    return f"since {local_time(changes.since)}: {words}" if changes.since else words
+
+
+def local_time(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds).strftime("%Y-%m-%d %H:%M")
 
 
 def consent(server: ServerConfig, yes: bool) -> None:

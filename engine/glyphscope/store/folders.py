@@ -32,6 +32,11 @@ class Places:
         return self.config / "servers.json"
 
     @property
+    def tool_lists(self) -> Path:
+        """The folder of the lists of tools that MCP servers had."""
+        return self.data / "tool-lists"
+
+    @property
     def history(self) -> Path:
         return self.data / "history.sqlite3"
 

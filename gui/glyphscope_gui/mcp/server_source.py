@@ -19,7 +19,7 @@ from glyphscope.tools.approval import needs_consent
 from glyphscope.tools.mcp.config import ServerConfig
 from glyphscope.tools.mcp.log import LogLevel
 from glyphscope.tools.mcp.questions import Question
-from glyphscope.tools.mcp.server import McpServer
+from glyphscope.tools.mcp.server import McpServer, Seen
 
 Phase: TypeAlias = Literal["stopped", "starting", "ready", "failed", "ended", "stopping"]
 """Phases of a server: `failed` before it was ready, or `ended` by itself afterwards."""
@@ -49,6 +49,7 @@ class ServerSource:
         changed: Callable[[str], None],
         logged: Callable[[str], None],
         asked: Callable[[str], None] | None = None,
+        seen: Seen | None = None,
     ) -> None:
         self.config = config
         self.entry = entry or {}
@@ -56,7 +57,7 @@ class ServerSource:
         self.may_run = may_run
         self._changed = changed
         self._logged = logged
-        self._asked = asked
+        self._asked, self._seen = asked, seen
         self._lock = threading.Lock()
         self.server = McpServer(config)
         """The running server or the last one; before the first start, one that is not started."""
@@ -119,6 +120,7 @@ class ServerSource:
                 changed=lambda _server: self._changed(self.name),
                 asked=self._notify_asked if self._asked is not None else None,
                 sign_in=sign_in,
+                seen=self._seen,
             )
             server.log.added = lambda: self._logged(self.name)
             self.server, self._stopping = server, False

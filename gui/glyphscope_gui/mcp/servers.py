@@ -21,6 +21,7 @@ from glyphscope.tools import ToolSource
 from glyphscope.tools.approval import needs_consent
 from glyphscope.tools.demo import DemoTools
 from glyphscope.tools.mcp.config import ServerConfig, read_servers
+from glyphscope.tools.mcp.server import Seen
 from glyphscope_gui.mcp.server_source import IDLE, RunSources, ServerSource
 from glyphscope_gui.project.argument_schema import free_name
 from glyphscope_gui.shared.background import Background
@@ -49,9 +50,11 @@ class ServersController(QObject):
     failed = Signal(object)
     _marked = Signal()
 
-    def __init__(self, path: Path, demo: DemoTools, parent: QObject | None = None) -> None:
+    def __init__(
+        self, path: Path, demo: DemoTools, parent: QObject | None = None, *, seen: Seen | None = None
+    ) -> None:
         super().__init__(parent)
-        self._path = path
+        self._path, self._seen = path, seen
         self.demo = demo
         demo.changed = lambda place: self._mark("effect", place)
         stored, self.notice = load_servers(path)
@@ -210,6 +213,7 @@ class ServersController(QObject):
             changed=lambda server: self._mark("state", server),
             logged=lambda server: self._mark("log", server),
             asked=lambda server: self._mark("question", server),
+            seen=self._seen,
         )
 
     def _end(self, name: str) -> None:

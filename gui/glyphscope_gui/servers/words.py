@@ -35,8 +35,8 @@ MAX_NAMED = 3
 
 
 def changes_words(changes: ToolChanges) -> str:
-    """`12:03:04: 1 added (new), 2 changed (a, b)`."""
-    named = ((tr("added"), changes.added), (tr("changed"), changes.changed), (tr("removed"), changes.removed))
+    """`12:03:04: 1 added (new), 2 changed (a: schema, b: description)`; with the day, since an earlier connection."""
+    named = ((tr("added"), changes.added), (tr("changed"), changes.named), (tr("removed"), changes.removed))
     parts = []
     for words, names in named:
         if names:
@@ -48,6 +48,9 @@ def changes_words(changes: ToolChanges) -> str:
                     names=listed(names, MAX_NAMED),
                 )
             )
+    if changes.since:
+        before = datetime.fromtimestamp(changes.since).strftime("%Y-%m-%d %H:%M")
+        return tr("Since {time}: {changes}", time=before, changes=", ".join(parts))
     at = datetime.fromtimestamp(changes.at).strftime("%H:%M:%S")
     return tr("{time}: {changes}", time=at, changes=", ".join(parts))
 

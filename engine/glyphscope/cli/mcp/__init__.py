@@ -5,11 +5,12 @@ from __future__ import annotations
 import typer
 
 from glyphscope.cli.mcp.requests import call, complete, prompts, request, resources
-from glyphscope.cli.mcp.tools import import_tools, list_servers, sign_in, sign_out
+from glyphscope.cli.mcp.tools import changes, import_tools, list_servers, sign_in, sign_out
 from glyphscope.cli.servers import PREFIX, SERVERS, command_of
 
 app = typer.Typer(help="MCP servers and their tools.", no_args_is_help=True)
 app.command("list")(list_servers)
+app.command("changes")(changes)
 app.command("call")(call)
 app.command("resources")(resources)
 app.command("prompts")(prompts)

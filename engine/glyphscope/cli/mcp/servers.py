@@ -22,6 +22,8 @@ from glyphscope.cli.options import YesOption
 from glyphscope.cli.output import print_note
 from glyphscope.cli.signals import closing_when_ended
 from glyphscope.cli.sources import consent
+from glyphscope.store import places
+from glyphscope.store.servers import SeenTools
 from glyphscope.tools.mcp import McpServer, ServerConfig, ToolProblem, command_server, read_servers
 from glyphscope.tools.mcp.log import LogLevel, log_message
 from glyphscope.tools.mcp.server import START_SECONDS
@@ -187,7 +189,11 @@ def started(
     `asks`: the caller answers their questions; otherwise they cannot ask. `sign_in` shows an address to the user.
     """
     asked = _leave_to_caller if asks else None
-    servers = [McpServer(config, asked=asked, sign_in=sign_in, start_seconds=seconds) for config in configs]
+    seen = SeenTools(places().tool_lists)
+    servers = [
+        McpServer(config, asked=asked, sign_in=sign_in, start_seconds=seconds, seen=seen)
+        for config in configs
+    ]
     with closing_when_ended(), ExitStack() as stack:
         for server in servers:
             stack.callback(server.close)

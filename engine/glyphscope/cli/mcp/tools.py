@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import webbrowser
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,7 +17,7 @@ from glyphscope.base.figures import pluralize
 from glyphscope.base.visible import visible
 from glyphscope.cli.grammar.report import print_contradictions
 from glyphscope.cli.grammar.report import report as print_proofs
-from glyphscope.cli.inputs import STDIN, InputError, note_unenforced
+from glyphscope.cli.inputs import STDIN, InputError, note_unenforced, read_registry
 from glyphscope.cli.mcp.outcome import first_line
 from glyphscope.cli.mcp.servers import (
     ConfigArgument,
@@ -32,11 +33,14 @@ from glyphscope.cli.mcp.servers import (
 from glyphscope.cli.option_groups import with_groups
 from glyphscope.cli.options import JsonOption, NotationOption, ShapeOption
 from glyphscope.cli.output import console, diagnostics, print_json, print_note, print_text
+from glyphscope.cli.sources import change_words, local_time, print_changes
 from glyphscope.events import RunRequest
 from glyphscope.grammar.builder.contradictions import registry_contradictions
 from glyphscope.registry import Tool, ToolRegistry, to_json
-from glyphscope.store import atomic_write
+from glyphscope.store import atomic_write, places
+from glyphscope.store.servers import SeenTools
 from glyphscope.tools.mcp import McpServer, ServerConfig
+from glyphscope.tools.mcp.listing import ToolChanges, described, tool_changes
 from glyphscope.tools.mcp.server import START_SECONDS
 from glyphscope.tools.mcp.tokens import forget_sign_in
 
@@ -97,6 +101,7 @@ def _print(server: McpServer) -> None:
     if server.list_problem:
         print_text(f"  ! {server.list_problem}", "yellow")
     print_tool_problems(server.tool_problems, "  ")
+    print_changes(server, "  ")
 
 
 def _entry(server: McpServer) -> dict[str, Any]:
@@ -116,9 +121,79 @@ def _entry(server: McpServer) -> dict[str, Any]:
             for tool in server.tools()
         ],
         "tool_problems": server.tool_problems,
+        "changes": _changes_json(server.tool_changes),
         "list_problem": server.list_problem,
         "error": None if error is None else {"message": error.message, "hint": error.hint, "log": error.log},
     }
+
+
+def _changes_json(changes: ToolChanges) -> dict[str, Any]:
+    changed = {tool: changes.parts(tool) for tool in changes.changed}
+    return {"since": changes.since, "added": changes.added, "removed": changes.removed, "changed": changed}
+
+
+@with_groups(only=("server", "yes"))
+def changes(
+    *,
+    words: WordsArgument,
+    registry: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="REGISTRY.json",
+            help="Compare with the tools of a registry in place of the last connection.",
+        ),
+    ] = None,
+    chosen: ServerOptions,
+    seconds: SecondsOption = START_SECONDS,
+    as_json: JsonOption = False,
+) -> None:
+    """Show which tools of servers changed under their names since the last connection, and in the ones before it.
+
+    Exit code 1 if a tool was changed or removed, or a server does not start.
+    """
+    request = ServerRequest(words, chosen.server)
+    request.allow(yes=chosen.yes)
+    known = described(read_registry(registry).tools) if registry is not None else None
+    good, found = True, []
+    with started(request.servers, seconds) as servers:
+        print_file_problems(request.problems)
+        for server in servers:
+            if server.state != "ready":
+                print_failure(server)
+                good = False
+                continue
+            now = server.tool_changes
+            if known is not None:
+                now = tool_changes(known, described(server.tools()))
+            good = good and not (now.changed or now.removed)
+            if as_json:
+                found.append({"name": server.name, **_changes_json(now), "difference": now.difference()})
+            else:
+                _print_history(server, now, from_registry=known is not None)
+    if as_json:
+        print_json(found)
+    if not good or not servers:
+        raise typer.Exit(1)
+
+
+def _print_history(server: McpServer, now: ToolChanges, *, from_registry: bool) -> None:
+    lists = () if from_registry else SeenTools(places().tool_lists).lists(server.config)
+    for before, after in pairwise(lists[: len(lists) - bool(now)]):
+        earlier = change_words(tool_changes(before.tools, after.tools))
+        print_text(f"  {server.name}, {local_time(after.at)}: {earlier}", "dim")
+    if now:
+        print_text(f"! {server.name}: {change_words(now)}", "yellow")
+        for line in now.difference().splitlines():
+            print_text(visible(line, spaces=True))
+    else:
+        same = (
+            "as in the registry"
+            if from_registry
+            else f"unchanged since {local_time(lists[-1].at)}"
+            if lists
+            else "unknown before"
+        )
+        print_text(f"✓ {server.name}: {pluralize(len(server.tools()), 'tool')}, {same}")
 
 
 @with_groups(only=("server", "yes"))

@@ -8,9 +8,9 @@ from __future__ import annotations
 import difflib
 import json
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from glyphscope.base.errors import RegistryError
 from glyphscope.registry import Tool, make_tool
@@ -111,19 +111,42 @@ def _words(error: RegistryError) -> str:
     return "; ".join(lines) + (f"; and {more} more" if more > 0 else "")
 
 
+_PARTS = {
+    "description": "description", "parameters": "schema", "output_schema": "output schema",
+    "annotations": "annotations",
+}  # fmt: skip
+"""The parts of a tool's description that are compared, in words."""
+
+DescribedTools: TypeAlias = dict[str, dict[str, Any]]
+"""The parts of each tool's description, by its name."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class ToolChanges:
-    """Names of tools in the order of the lists; `changed` includes changed annotations. `at` is seconds since 1970."""
+    """Names of tools in the order of the lists. `at` is seconds since 1970, `since` the time of the list before, if
+    that was of an earlier connection.
+    """
 
     added: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()
-    before: dict[str, Any] = field(default_factory=dict, repr=False)
-    after: dict[str, Any] = field(default_factory=dict, repr=False)
+    before: DescribedTools = field(default_factory=dict, repr=False)
+    after: DescribedTools = field(default_factory=dict, repr=False)
     at: float = 0.0
+    since: float = 0.0
 
     def __bool__(self) -> bool:
         return bool(self.added or self.removed or self.changed)
+
+    def parts(self, tool: str) -> tuple[str, ...]:
+        """The changed parts of a tool, such as `schema`."""
+        before, after = self.before[tool], self.after[tool]
+        return tuple(words for part, words in _PARTS.items() if before.get(part) != after.get(part))
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """The changed tools, each with its changed parts."""
+        return tuple(f"{tool}: {' and '.join(self.parts(tool))}" for tool in self.changed)
 
     def difference(self) -> str:
         """The differences as a unified diff of the tools' JSON."""
@@ -138,9 +161,8 @@ class ToolChanges:
         return "\n".join(parts)
 
 
-def tool_changes(before: Listing, after: Listing) -> ToolChanges:
+def tool_changes(old: DescribedTools, new: DescribedTools, *, since: float = 0.0) -> ToolChanges:
     """The tools that the second list adds, removes and changes."""
-    old, new = _described(before), _described(after)
     changed = tuple(name for name in new if name in old and new[name] != old[name])
     added = tuple(name for name in new if name not in old)
     removed = tuple(name for name in old if name not in new)
@@ -151,19 +173,22 @@ def tool_changes(before: Listing, after: Listing) -> ToolChanges:
         before={name: old[name] for name in (*removed, *changed)},
         after={name: new[name] for name in (*added, *changed)},
         at=time.time(),
+        since=since,
     )
 
 
-def _described(listing: Listing) -> dict[str, Any]:
-    """The server's description of each tool."""
-    return {
-        tool.name: {
+def described(tools: Iterable[Tool], claims: Mapping[str, dict[str, Any]] | None = None) -> DescribedTools:
+    """The description of each tool, with the annotations that a server declared."""
+    found: DescribedTools = {}
+    for tool in tools:
+        declared = tool.annotations if claims is None else claims.get(tool.name, {})
+        found[tool.name] = {
             "description": tool.description,
             "parameters": tool.parameters,
-            "annotations": listing.claims.get(tool.name, {}),
+            **({"annotations": dict(declared)} if declared else {}),
+            **({"output_schema": tool.output_schema} if tool.output_schema is not None else {}),
         }
-        for tool in listing.tools
-    }
+    return found
 
 
 def _lines(document: Any) -> list[str]:

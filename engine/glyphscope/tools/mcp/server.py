@@ -26,7 +26,14 @@ from glyphscope.tools.mcp.calls import (
 )
 from glyphscope.tools.mcp.config import ServerConfig
 from glyphscope.tools.mcp.content import read_prompt, read_resource, read_result
-from glyphscope.tools.mcp.listing import Listing, ToolChanges, ToolProblem, tool_changes
+from glyphscope.tools.mcp.listing import (
+    DescribedTools,
+    Listing,
+    ToolChanges,
+    ToolProblem,
+    described,
+    tool_changes,
+)
 from glyphscope.tools.mcp.log import LogLevel, ProtocolLog, StderrRing
 from glyphscope.tools.mcp.offers import (
     COMPLETE,
@@ -45,6 +52,9 @@ if TYPE_CHECKING:
 
 State: TypeAlias = Literal["stopped", "starting", "ready", "failed", "ended"]
 """`failed`: it did not become ready; `ended`: it was ready, then ended by itself. `problem` gives the reason."""
+
+Seen: TypeAlias = Callable[[ServerConfig, DescribedTools], ToolChanges]
+"""Remembers a list of tools, and returns the changes since the one before. Never raises."""
 
 START_SECONDS = 60.0
 """The time limit of a start: a launcher such as npx or uvx may have to download the server first."""
@@ -68,7 +78,7 @@ class McpServer:
 
     `changed` is called for a new state or a changed list; `asked` when a question opens or closes (without it, the
     server cannot ask); `sign_in` with the address at which the user signs in (without it, only a stored sign-in is
-    used); it may raise ServerError.
+    used); it may raise ServerError. `seen` remembers each complete list of tools.
     """
 
     def __init__(
@@ -79,6 +89,7 @@ class McpServer:
         asked: Callable[[McpServer], None] | None = None,
         sign_in: Callable[[str], None] | None = None,
         start_seconds: float = START_SECONDS,
+        seen: Seen | None = None,
     ) -> None:
         self.config = config
         self.name, self.identity = config.name, config.identity
@@ -87,6 +98,7 @@ class McpServer:
         self._changed = changed
         self._asked = asked
         self._sign_in = sign_in
+        self._seen = seen
         self.needs_sign_in = False
         """Whether it failed because of a missing OAuth sign-in."""
         self._unsaved = ""  # why the last connection's sign-in was not saved
@@ -102,7 +114,9 @@ class McpServer:
         self.offers = Offers()
         """Its resources and prompts, as far as they were listed."""
         self.tool_changes = ToolChanges()
-        """The changes from the previous list of tools to the last; empty if there was only one."""
+        """The changes from the previous list of tools to the last, also since an earlier connection if that is
+        remembered. Empty if there was only one.
+        """
         self._subscriptions: dict[str, Updates] = {}
         self.log_level = ""
         """The least severe level of log messages requested from the server; "" leaves it to the server."""
@@ -355,6 +369,7 @@ class McpServer:
         self._finish(problem)
 
     def _ready(self, about: About, listing: Listing) -> None:
+        self.tool_changes = self._remembered(listing) or ToolChanges()
         with self._lock:
             self.about, self._listing, self.state = about, listing, "ready"
         self._settled.set()
@@ -363,9 +378,16 @@ class McpServer:
     def _listed(self, listing: Listing) -> None:
         if listing.problem and not listing.tools:  # keep the old list if the new one was not received
             listing = replace(self._listing, problem=listing.problem)
-        changes, self._listing = tool_changes(self._listing, listing), listing
-        self.tool_changes = changes or self.tool_changes
+        before, self._listing = self._listing, listing
+        self._remembered(listing)
+        self.tool_changes = tool_changes(*map(_described, (before, listing))) or self.tool_changes
         self._report()
+
+    def _remembered(self, listing: Listing) -> ToolChanges | None:
+        """The changes since the last list that was remembered, if this one is complete; it is remembered."""
+        if self._seen is None or listing.problem:
+            return None
+        return self._seen(self.config, _described(listing))
 
     def _offered(self, offers: Offers) -> None:
         self.offers = offers
@@ -435,6 +457,10 @@ class McpServer:
     def _not_connected(self) -> Outcome:
         why = self.problem.message if self.problem else f"it is {self.state}"
         return Outcome(fault="protocol", message=f"The server {self.name} is not connected: {why}")
+
+
+def _described(listing: Listing) -> DescribedTools:
+    return described(listing.tools, listing.claims)
 
 
 def _cancelled() -> Outcome:
