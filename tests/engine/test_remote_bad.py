@@ -560,7 +560,7 @@ def test_a_connection_closed_just_before_a_request_interrupts_it(monkeypatch):
             closing[0].join(0.2)
         return real(portal, *work)
 
-    with endpoint(Answer((Hang,))) as server, remote(server) as model:
+    with endpoint(Answer((Hang,))) as server, remote(server, "?dialect=compatible") as model:
         monkeypatch.setattr(BlockingPortal, "start_task_soon", submit)
         assert list(run(request(), model))[-1].reason == "cancelled"
     closing[0].join()

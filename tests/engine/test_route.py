@@ -23,8 +23,9 @@ from glyphscope.grammar import build_value_grammar, match_text
 from glyphscope.models import RecordedModel
 from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import ToolRegistry, default_registry, make_tool
+from glyphscope.runs import outcome_of, outcome_words, run_state
 from glyphscope.runs.recorded import RecordedInteraction
-from glyphscope.runs.strategies import choice_schema, choice_validator, run
+from glyphscope.runs.strategies import Choices, choice_schema, choice_validator, run
 from glyphscope.store import first_difference
 from talks import NONE, Answering, Talker, chosen, question
 from toolbox import of
@@ -91,19 +92,46 @@ def test_choice_tool_and_question_must_fit_together(answer: str) -> None:
 
 
 def test_the_grammar_of_the_choice_agrees_with_the_validator() -> None:
-    grammar = build_value_grammar(choice_schema(REGISTRY, may_ask=True), "json")
+    grammar = build_value_grammar(choice_schema(REGISTRY), "json")
     compact = [
         text.replace(": ", ":").replace(", ", ",") for text in (chosen("search"), question("Which?"), NONE)
     ]
     for text in compact:
         assert match_text(grammar, text).accepted
-        validator = choice_validator(REGISTRY, may_ask=True)
+        validator = choice_validator(REGISTRY)
         validator.feed(text)
         assert validator.valid
     assert not match_text(grammar, compact[0].replace("search", "serch")).prefix_ok
     assert not match_text(
-        build_value_grammar(choice_schema(REGISTRY, may_ask=False), "json"), compact[1]
+        build_value_grammar(choice_schema(REGISTRY, Choices(clarify=False)), "json"), compact[1]
     ).prefix_ok
+
+
+SEVERAL = '{"choice": "multi_intent", "tool": null, "question": null}'
+
+
+@pytest.mark.parametrize("constraint", ["off", "mask"])
+def test_several_requests_in_one_prompt_are_an_answer_only_where_the_settings_allow_it(
+    constraint: str,
+) -> None:
+    model = Talker(SEVERAL)
+    asked = request(router=RouterSettings(multi_intent=True), constraint=constraint)
+    events = list(run(asked, model))
+    (finished,) = of(RunFinished, events)
+    assert (finished.reason, finished.valid) == ("multi-intent", True)
+    assert of(Routed, events)[0].choice == "multi_intent" and "multi_intent: " in model.asked[0][0].content
+    state = run_state(events)
+    assert (outcome_of(state), outcome_words("multi-intent")) == (
+        "multi-intent",
+        "several requests in one prompt",
+    )
+    model = Talker(SEVERAL)
+    (violation, *_) = of(Violation, run(request(), model))
+    assert violation.path == "/choice" and "multi_intent" not in model.asked[0][0].content
+    compact = SEVERAL.replace(": ", ":").replace(", ", ",")
+    assert match_text(
+        build_value_grammar(choice_schema(REGISTRY, Choices(multi_intent=True)), "json"), compact
+    ).accepted
 
 
 def test_without_an_allowed_tool_no_call_can_be_chosen() -> None:

@@ -112,8 +112,9 @@ def test_the_default_state_is_not_in_a_record():
     members = json.loads(msgspec.json.encode(reported[0]))
     usual = members["request"].keys() - started["request"].keys()
     early = {name: members["request"].pop(name) for name in usual}
-    for name in members["request"]["loop"].keys() - started["request"]["loop"].keys():
-        del members["request"]["loop"][name]
+    for part in ("loop", "router"):
+        for name in members["request"][part].keys() - started["request"][part].keys():
+            del members["request"][part][name]
     of_model = {name: members["model"].pop(name) for name in ("reads_thinking", "reads_effort", "load")}
     assert early["thinking"] == "auto" and not early["form"] and of_model["reads_thinking"] is False
     before = msgspec.json.encode(members)

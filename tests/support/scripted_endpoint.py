@@ -68,7 +68,9 @@ def counted(prompt: int, tokens: int, cached: int = 0) -> bytes:
 
 
 class Endpoint(ThreadingHTTPServer):
-    """`asked` has the chat requests; `gone` is set once a client left before its answer's end."""
+    """`asked` has the chat requests, `posted` those to other paths; `gone` is set once a client left before the
+    end of its answer.
+    """
 
     daemon_threads = False
     block_on_close = True
@@ -78,6 +80,7 @@ class Endpoint(ThreadingHTTPServer):
         self.answers, self.paths = list(answers), paths
         self.asked: list[Asked] = []
         self.got: list[Asked] = []
+        self.posted: list[Asked] = []
         self.gone = threading.Event()
         self.over = threading.Event()
         self.scheme = "http"
@@ -116,7 +119,8 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
         headers = {name.lower(): value for name, value in self.headers.items()}
-        if self.path in self.server.paths:
+        if self.path in self.server.paths or not self.path.endswith(("completions", "responses")):
+            self.server.posted.append(Asked(self.path, headers, body))
             self.do_GET()
             return
         self.server.asked.append(Asked(self.path, headers, body))

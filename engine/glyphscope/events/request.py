@@ -59,6 +59,9 @@ class RouterSettings(msgspec.Struct, frozen=True, kw_only=True):
     max_questions: Annotated[int, Setting(
         "Questions", "Maximum number of questions from the router", least=0, most=100,
     )] = 1  # fmt: skip
+    multi_intent: Annotated[bool, Setting(
+        "Several requests", "The router may find several requests in one prompt; then no tool is called",
+    )] = False  # fmt: skip
     temperature: float = 0.0
 
 

@@ -86,7 +86,7 @@ class CandidatesFound(RunEvent, frozen=True, kw_only=True, tag="candidates_found
 class Routed(RunEvent, frozen=True, kw_only=True, tag="routed"):
     """The router's choice. `tool` is empty unless one is called, `question` unless one is asked."""
 
-    choice: Literal["call_tool", "clarify", "none"]
+    choice: Literal["call_tool", "clarify", "multi_intent", "none"]
     tool: str = ""
     question: str = ""
 

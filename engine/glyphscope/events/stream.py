@@ -203,7 +203,7 @@ class StopStringFound(RunEvent, frozen=True, kw_only=True, tag="stop_string_foun
 
 EndReason: TypeAlias = Literal[
     "complete", "aborted", "cancelled", "length", "end-of-text", "stop-string",
-    "answered", "no-tool", "unanswered", "limit", "refused",
+    "answered", "no-tool", "multi-intent", "unanswered", "limit", "refused",
 ]  # fmt: skip
 
 
@@ -211,8 +211,9 @@ class RunFinished(RunEvent, frozen=True, kw_only=True, tag="run_finished"):
     """The end of the run. `valid` is the strategy's verdict: a valid call, or its other expected outcome.
 
     `reason` is how the last text ended, or what ended the strategy: `answered` (a final text), `no-tool`
-    (the router chose none), `unanswered` (a question without an answer), `limit` (a guardrail) or `refused` (the
-    enforced conditions were not met). `tokens` and `forced` are totals of all stages.
+    (the router chose none), `multi-intent` (it found several requests), `unanswered` (a question without an answer),
+    `limit` (a guardrail) or `refused` (the enforced conditions were not met). `tokens` and `forced` are totals of all
+    stages.
     """
 
     reason: EndReason
@@ -271,6 +272,7 @@ _LEFT_OUT: dict[str, dict[str, Any]] = {
         "stop": (),
     },
     "model": {"reads_thinking": None, "reads_effort": None, "load": None},
+    "request.router": {"multi_intent": False},
     "request.loop": {"tool_search": "bm25", "defer_tools": 0.5, "max_found_tools": 5},
 }
 """Members of a run's start that early records do not have, with the values at which they are left out, so that a

@@ -28,7 +28,7 @@ from glyphscope.runs.deferral import offered
 from glyphscope.runs.state import NO_STAGE, StagePlace, StageState
 from glyphscope.runs.strategies.loop.guards import calls_per_turn
 from glyphscope.runs.strategies.loop.tool_loop import TurnPlan, plan_expects, plan_request
-from glyphscope.runs.strategies.routing.route import choice_schema, choice_validator, only
+from glyphscope.runs.strategies.routing.route import allowed_choices, choice_schema, choice_validator, only
 from glyphscope.runs.strategies.turns import (
     answer_validator,
     expected_answer,
@@ -356,10 +356,10 @@ def _constraint(
             )
         case "route-execute", "router":
             offered = without(registry, uncallable(registry))
-            may_ask = place.asked < request.router.max_questions
+            choices = allowed_choices(request.router, place.asked)
             return StageConstraint(
-                lambda: build_value_grammar(choice_schema(offered, may_ask=may_ask), "json"),
-                lambda: choice_validator(offered, may_ask=may_ask),
+                lambda: build_value_grammar(choice_schema(offered, choices), "json"),
+                lambda: choice_validator(offered, choices),
             )
         case "route-execute", "executor" if place.tool:
             alone = only(registry, place.tool)

@@ -82,14 +82,15 @@ class GenerateRequest(msgspec.Struct, frozen=True, kw_only=True):
 class RenderedPrompt(msgspec.Struct, frozen=True):
     """Messages in the model's chat template; `note` names what the template could not render as given.
 
-    `added` is the template's text for the tools. `tokens` is 0 if unknown: an endpoint counts them only when it
-    answers.
+    `added` is the template's text for the tools. `tokens` is 0 if unknown: an endpoint may count them only when it
+    answers. `pieces` are the bytes of the tokens, if an endpoint reports them: together, they are the text.
     """
 
     text: str
     tokens: int
     note: str = ""
     added: str = ""
+    pieces: tuple[bytes, ...] = ()
 
 
 class Vocabulary(msgspec.Struct, frozen=True, tag=True, array_like=True):

@@ -90,6 +90,8 @@ class RecordedModel(TextModel):
         self._rendered += 1
         assert isinstance(prompt, PromptRendered), "a stage begins with its prompt"
         rendered = _before_begun(prompt)
+        if self._counted and prompt.lengths:
+            rendered = replace(rendered, pieces=tuple(_pieces(prompt)))
         added = [part for part in prompt.parts if part.name == "tools"] if tools else []
         if not added:
             return rendered
@@ -175,6 +177,14 @@ def _check_written(request: GenerateRequest, recorded: Sequence[TokenStep], *, t
             "A record cannot continue from tokens that it does not have.",
             hint="Open the model of that run, and branch with it.",
         )
+
+
+def _pieces(prompt: PromptRendered) -> Iterator[bytes]:
+    """The text in the pieces of its tokens; an incomplete character is in the token that completes it."""
+    at = 0
+    for length in prompt.lengths:
+        yield prompt.text[at : at + length].encode("utf-8", "replace")
+        at += length
 
 
 def _before_begun(prompt: PromptRendered) -> RenderedPrompt:

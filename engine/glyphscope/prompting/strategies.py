@@ -77,6 +77,7 @@ def render_router(
         ],
         "candidates": _named(candidates),
         "may_ask": may_ask,
+        "multi_intent": settings.multi_intent,
     }
     return compose(
         ("system", system_parts(request, _template(settings.router, settings.router_system), values)),

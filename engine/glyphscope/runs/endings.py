@@ -44,7 +44,7 @@ class RunEnd:
     status: EndStatus
 
 
-_HOLDS = frozenset({"valid", "valid answer", "judged", "answered", "no-tool"})
+_HOLDS = frozenset({"valid", "valid answer", "judged", "answered", "no-tool", "multi-intent"})
 _COMPARED = (_HOLDS | {"valid relaxed"}) - {"judged"}
 """Outcomes of runs that are compared with the expected answer."""
 _UNEXPECTED = "unexpected"
@@ -55,9 +55,9 @@ _IMPOSSIBLE = _NO_CALL | {"aborted", "failed", "limit", "refused", "unanswered"}
 def outcome_of(state: RunState) -> str:
     """How the run ended, in a word that lists and files have: `valid`, `valid relaxed` (with relaxed constraints),
     `valid answer` and `invalid answer` (another one than a call),
-    `judged`, `answered`, `no-call` (answered although it could have called a tool), `no-tool`, `cut-off` (an answer),
-    `aborted CODE`, `failed CODE`, `unfinished`, `invalid`, or the reason of its end. After a good end ` unexpected`
-    follows if the request expects another answer.
+    `judged`, `answered`, `no-call` (answered although it could have called a tool), `no-tool`, `multi-intent`,
+    `cut-off` (an answer), `aborted CODE`, `failed CODE`, `unfinished`, `invalid`, or the reason of its end. After a
+    good end ` unexpected` follows if the request expects another answer.
     """
     outcome = _outcome_of(state)
     return outcome if _difference(outcome, state) is None else f"{outcome} {_UNEXPECTED}"
@@ -85,7 +85,15 @@ def _outcome_of(state: RunState) -> str:
         return "no-call"
     if _cut_by(state) is not None:
         return "cut-off"
-    if finished.reason in ("answered", "no-tool", "unanswered", "limit", "cancelled", "refused"):
+    if finished.reason in (
+        "answered",
+        "no-tool",
+        "multi-intent",
+        "unanswered",
+        "limit",
+        "cancelled",
+        "refused",
+    ):
         return finished.reason
     answers = not state.asks_for_call
     if not finished.valid:
@@ -131,6 +139,7 @@ def outcome_words(outcome: str, tr: Translate = english) -> str:
         "cut-off": tr("the answer was cut off"),
         "no-call": tr("answered without a call"),
         "no-tool": tr("no tool was chosen"),
+        "multi-intent": tr("several requests in one prompt"),
         "unanswered": tr("the model's question was not answered"),
         "limit": tr("ended by a limit"),
         "refused": tr("constraint not met"),
@@ -210,6 +219,8 @@ def _hint(kind: str, state: RunState, tr: Translate) -> str:
             return state.failed.hint
         case "no-tool":
             return tr("If one fits, describe it better, or add a rule or a synonym to the router's settings.")
+        case "multi-intent":
+            return tr("Run it again with one request at a time, or use the tool loop.")
         case "unanswered":
             return tr("Run it again and answer, or put the answer into the prompt.")
         case "cancelled":

@@ -341,6 +341,8 @@ def _routed(event: Routed, tr: Translate) -> EventRow:
         case "clarify":
             words = tr("ask: “{question}”", question=excerpt(event.question))
             said = tr("The user is asked.")
+        case "multi_intent":
+            words, said = tr("several requests"), tr("The prompt has several requests: no tool is called.")
         case _:
             words, said = tr("no tool"), tr("No suitable tool: none is called.")
     question = (Note("text", event.question, title=tr("Question")),) if event.question else ()

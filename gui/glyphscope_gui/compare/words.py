@@ -33,6 +33,7 @@ _ANSWERS = {
     "answered": tr("answered"),
     "no-call": tr("no call"),
     "no-tool": tr("no tool"),
+    "multi-intent": tr("several requests"),
     "cut-off": tr("cut off"),
     "aborted": tr("aborted"),
     "failed": tr("failed"),

@@ -279,7 +279,7 @@ def _expected(
                 yield (*at, "tools", place), f"{name} is forbidden as well: nothing could be right."
     if tools is not None:
         yield from _names(expect.forbidden, tools, (*path, "forbidden"))
-    if expect.choice == "none" and expect.calls:
+    if expect.choice in ("none", "multi_intent") and expect.calls:
         yield (*path, "choice"), "Where no tool is chosen no call can be right, and calls are expected."
     if expect.choice == "clarify" and expect.calls and not scenario.answers:
         yield (

@@ -31,7 +31,7 @@ MAX_BYTES = 64_000_000
 MAX_SCENARIOS = 100_000
 
 Level: TypeAlias = Literal["simple", "typical", "extreme"]
-Choice: TypeAlias = Literal["call_tool", "clarify", "none"]
+Choice: TypeAlias = Literal["call_tool", "clarify", "multi_intent", "none"]
 
 
 class _Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):

@@ -41,7 +41,8 @@ class Dialect(NamedTuple):
     the tool; otherwise only that tool is sent, and a call is required. `most_stops`: it accepts only so many stop
     strings. `custom_tools`: tools may be custom ones, with a grammar; otherwise they are functions. `keeping_stop` are
     fields that make it send the stop string that it found, so that the end is known. `api` is the interface, in which
-    `schema_field` is the name of `response_format`.
+    `schema_field` is the name of `response_format`. `renders`: it reports the prompt that it makes of messages, as a
+    text (`/apply-template`) or as tokens (`/tokenize`).
     """
 
     name: str
@@ -66,6 +67,7 @@ class Dialect(NamedTuple):
     keeping_stop: Mapping[str, Any] = {}
     api: Literal["chat", "responses"] = "chat"
     schema_field: str = RESPONSE_FORMAT
+    renders: Literal["", "template", "tokens"] = ""
 
 
 def _same(*names: str) -> dict[str, str]:
@@ -85,7 +87,8 @@ LLAMA_SERVER = Dialect(
     ),
     biases="pairs",
     counting={"stream_options": {"include_usage": True}, "timings_per_token": True},
-    effort="template", names_tool=False,  # it silently treats the object as "auto": ggml-org/llama.cpp issue 26535
+    renders="template", effort="template",
+    names_tool=False,  # it silently treats the object as "auto": ggml-org/llama.cpp issue 26535
 )  # fmt: skip
 LLAMA_CPP_PYTHON = Dialect(
     "llama-cpp-python", "llama_cpp.server", "grammar", schema="json_object", sampling=_LLAMA,
@@ -101,7 +104,7 @@ VLLM = Dialect(
         "choice": "structured_outputs.choice",
     },
     prefill="continue", sampling=_VLLM, sampling_on=_same("logit_bias"), counting=_EVERY_CHUNK,
-    tokenize="/tokenize", off_top_k=-1, keeping_stop={"include_stop_str_in_output": True},
+    tokenize="/tokenize", renders="tokens", off_top_k=-1, keeping_stop={"include_stop_str_in_output": True},
 )  # fmt: skip
 VLLM_GUIDED = VLLM._replace(
     name="vllm-guided", grammar="guided_grammar",

@@ -257,8 +257,11 @@ def asked_tools(request: GenerateRequest, dialect: Dialect) -> dict[str, Any]:
     return fields | {"tools": named, "tool_choice": "required"}
 
 
-def chat_note(chat: ChatOptions, dialect: Dialect) -> str:
-    """A note on the options of the chat template, as the shown prompt is the same with all of them."""
+def chat_note(chat: ChatOptions, dialect: Dialect, *, rendered: bool = False) -> str:
+    """A note on the options of the chat template. Unless the prompt is `rendered` by the server, it is the same with
+    all of them.
+    """
+    unseen = "." if rendered else ", which does not report its effect."
     options = []
     if chat.thinking != "auto":
         options.append((f"Thinking {chat.thinking}", TEMPLATE_FIELD if dialect.template_fields else ""))
@@ -268,7 +271,7 @@ def chat_note(chat: ChatOptions, dialect: Dialect) -> str:
     place = TEMPLATE_FIELD if dialect.template_fields else ""
     options += [(f"The variable {name}", place) for name in chat.template_vars]
     return " ".join(
-        f"{what} was sent in {place} ({dialect.title}), which does not report its effect."
+        f"{what} was sent in {place} ({dialect.title}){unseen}"
         if place
         else f"{dialect.title} has no field for {what[0].lower()}{what[1:]}; the endpoint's default applies."
         for what, place in options

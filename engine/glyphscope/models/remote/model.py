@@ -9,6 +9,8 @@ from contextlib import nullcontext
 from functools import partial
 from typing import Any, NamedTuple
 
+import msgspec
+
 from glyphscope.base.errors import ModelError
 from glyphscope.base.json_values import as_object, json_object
 from glyphscope.base.shorten import excerpt
@@ -37,7 +39,6 @@ from glyphscope.models.remote.connection import (
 )
 from glyphscope.models.remote.dialect import (
     COMPATIBLE,
-    LLAMA_CPP_PYTHON,
     LLAMA_SERVER,
     SGLANG,
     VLLM,
@@ -51,6 +52,7 @@ from glyphscope.models.remote.keys import key_of
 from glyphscope.models.remote.response_decoder import ChatStreamDecoder
 from glyphscope.models.remote.responses import PATH, over_responses
 from glyphscope.models.remote.retry import RequestFailed, Retries, Timeouts
+from glyphscope.models.remote.server_prompts import count_tokens, rendered
 
 _PROBES = (
     ("/props", "default_generation_settings", LLAMA_SERVER),
@@ -97,37 +99,6 @@ def find(exchange: HttpExchange) -> FoundEndpoint:
     return FoundEndpoint(
         _info(address.named(model), model, entry, facts, dialect, version), dialect, model, logprobs
     )
-
-
-def count_tokens(exchange: HttpExchange, dialect: Dialect, text: str) -> int:
-    """The count by the server's tokenizer. Raises ModelError if it has none, or does not answer as documented."""
-    if not dialect.tokenize:
-        raise ModelError(
-            f"This endpoint ({dialect.title}) does not count tokens before it answers.",
-            where=str(exchange.connection.address),
-        )
-    count = _count(exchange, dialect, text)
-    if dialect is LLAMA_CPP_PYTHON:  # it also counts the token that begins a sequence, if the model has one
-        count -= _count(exchange, dialect, "")
-    return count
-
-
-def _count(exchange: HttpExchange, dialect: Dialect, text: str) -> int:
-    address = exchange.connection.address
-    field = {VLLM.title: "prompt", LLAMA_SERVER.title: "content"}.get(dialect.title, "input")
-    asked: dict[str, Any] = {field: text, "add_special_tokens": False}
-    if dialect is not LLAMA_SERVER:
-        asked["model"] = address.model
-    try:
-        reply = exchange.get(address.root + dialect.tokenize, body=json.dumps(asked).encode())
-    except RequestFailed as refused:
-        raise refused.error from None
-    found = json_object(reply.body) if reply.status == 200 else {}
-    if (count := whole_number(found.get("count"))) is not None:
-        return count
-    if isinstance(tokens := found.get("tokens"), list):
-        return len(tokens)
-    raise ModelError(f"This endpoint ({dialect.title}) does not count tokens.", where=str(address))
 
 
 def _models(exchange: HttpExchange) -> HttpReply:
@@ -240,6 +211,7 @@ class RemoteModel:
         self._logprobs = found.logprobs
         self._alone = OneAtATime()
         self._running: HttpExchange | None = None
+        self._rendering: set[HttpExchange] = set()
         self._vocabulary = Vocabulary()
 
     def count_tokens(self, text: str) -> int:
@@ -265,11 +237,36 @@ class RemoteModel:
         tools: Sequence[dict[str, Any]] = (),
         chat: ChatOptions = DEFAULT_CHAT,
     ) -> RenderedPrompt:
-        """The sent messages, each under its role: the endpoint applies its own template."""
+        """The prompt as the server renders it, if it can; otherwise the sent messages, each under its role."""
+        if (prompt := self._rendered(messages, tools, chat)) is not None:
+            return prompt
         sent, note = fields.outgoing(messages)
         text, added = fields.readable(sent, fields.sent_tools(tools, self.dialect))
         notes = (note, fields.chat_note(chat, self.dialect), fields.tools_note(tools, self.dialect))
         return RenderedPrompt(text, 0, " ".join(filter(None, notes)), added)
+
+    def _rendered(
+        self, messages: Sequence[Message], tools: Sequence[dict[str, Any]], chat: ChatOptions
+    ) -> RenderedPrompt | None:
+        """The prompt as the server renders it; None if it cannot, or rejects the messages, as its answer will say."""
+        exchange = HttpExchange(self._connection)
+        self._rendering.add(exchange)
+        try:
+            made = rendered(exchange, self.dialect, messages, tools, chat)
+        except (ModelError, ConnectionInterrupted):
+            return None
+        finally:
+            self._rendering.discard(exchange)
+            exchange.close()
+        if made is None:
+            return None
+        notes = (
+            made.note,
+            fields.outgoing(messages)[1],
+            fields.chat_note(chat, self.dialect, rendered=True),
+            fields.tools_note(tools, self.dialect),
+        )
+        return msgspec.structs.replace(made, note=" ".join(filter(None, notes)))
 
     def turn_form(self, chat: ChatOptions = DEFAULT_CHAT) -> None:
         """None: the endpoint parses the answer with its own template, and sends the parts."""
@@ -290,9 +287,9 @@ class RemoteModel:
                 exchange.close()
 
     def cancel(self) -> None:
-        running = self._running
-        if running is not None:
-            running.cancel()
+        for exchange in (self._running, *tuple(self._rendering)):
+            if exchange is not None:
+                exchange.cancel()
 
     def close(self) -> None:
         """Closes the connection; a later call opens it again."""

@@ -20,7 +20,7 @@ def over_responses(dialect: Dialect) -> Dialect:
     return dialect._replace(
         api="responses", grammar="", answers={}, schema="json_schema", schema_field=FORMAT_OF_RESPONSES, prefill="",
         sampling={"top_p": "top_p"}, sampling_on={}, counting={}, template_fields=False, effort="field",
-        names_tool=True, most_stops=0, keeping_stop={},
+        names_tool=True, most_stops=0, keeping_stop={}, renders="",
     )  # fmt: skip
 
 

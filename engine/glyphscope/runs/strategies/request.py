@@ -27,9 +27,9 @@ from glyphscope.events import (
     Spans,
 )
 from glyphscope.grammar.tree import Grammar
-from glyphscope.models.interface import GenerateRequest, Model
+from glyphscope.models.interface import GenerateRequest, Model, Vocabulary
 from glyphscope.prompting.messages import SYSTEM_PROMPT, RenderedMessages, render_messages
-from glyphscope.prompting.rendered import TOOLS, control_texts, encode, token_lengths, tool_parts
+from glyphscope.prompting.rendered import TOOLS, control_texts, encode, spelled, token_lengths, tool_parts
 from glyphscope.prompting.template import LINE, MessagePart
 from glyphscope.registry import ToolRegistry
 from glyphscope.runs.strategies.constraints import (
@@ -202,6 +202,9 @@ def priced_prompt(
     tools = [tool["function"] for tool in messages.tools]
     spans = list(part_spans(text, _with_tools(text, messages.parts, prompt.added, tools)))
     begun = begun or messages.begun
+    pieces = () if begun else prompt.pieces
+    if begun and prompt.pieces:
+        tokens = 0  # a token may reach across the border, and each count is a request
     if begun:
         spans.append(PromptSpan(BEGUN, len(text), len(text + begun)))
         if tokens:  # counted on the whole text, as a token may reach across the border
@@ -212,7 +215,10 @@ def priced_prompt(
     plain = tuple((each.start, each.end) for each in controls if each.plain)
     if plain and tokens:
         tokens += len(encode(text, model, plain)) - len(model.tokenize(text))
-    lengths = token_lengths(text, tokens, model, plain)
+    if pieces:
+        lengths = spelled(text, range(len(pieces)), Vocabulary(pieces))
+    else:
+        lengths = token_lengths(text, tokens, model, plain)
     if lengths:
         parts = priced_by_tokens(spans, lengths)
     else:  # an endpoint may not count tokens before the answer

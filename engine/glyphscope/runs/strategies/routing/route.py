@@ -1,7 +1,8 @@
 """The route-execute strategy: one prompt chooses a tool by its name, another writes the call of that tool alone.
 
 The router sees names, never schemas, and answers in JSON, whatever the notation of calls: a tool, a question, or none.
-None is an answer like the others, and the run succeeds. A question is put to the user, and the router runs again with
+None is an answer like the others, and the run succeeds; so are several requests in one prompt, if the settings allow
+that answer. A question is put to the user, and the router runs again with
 the answer, as often as the settings allow; an unanswered question ends the run without a result. The executor sees one
 tool with its whole schema, and runs under that tool's grammar.
 """
@@ -10,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
@@ -21,6 +22,7 @@ from glyphscope.events import (
     QuestionAnswered,
     QuestionAsked,
     Routed,
+    RouterSettings,
 )
 from glyphscope.grammar.builder.tools import build_value_grammar
 from glyphscope.prompting.strategies import Exchange, render_executor, render_router
@@ -45,13 +47,30 @@ MAX_QUESTION = 200
 """Characters: the limit for a router that does not end its question."""
 
 
-def choice_schema(registry: ToolRegistry, *, may_ask: bool) -> dict[str, Any]:
+class Choices(NamedTuple):
+    """The answers of a router beside a tool and none: a question, and that there are several requests."""
+
+    clarify: bool = True
+    multi_intent: bool = False
+
+
+QUESTIONS = Choices()
+"""A tool, a question, or none."""
+
+
+def allowed_choices(settings: RouterSettings, asked: int) -> Choices:
+    """The choices after `asked` questions."""
+    return Choices(asked < settings.max_questions, settings.multi_intent)
+
+
+def choice_schema(registry: ToolRegistry, choices: Choices = QUESTIONS) -> dict[str, Any]:
     """The router's answers as a JSON Schema: each choice with the tool and the question that belong to it."""
     names = [tool.name for tool in registry.allowed]
     null = {"type": "null"}
     question = {"type": "string", "minLength": 1, "maxLength": MAX_QUESTION}
     answers = [_answer("call_tool", {"enum": names}, null)] if names else []
-    answers += [_answer("clarify", null, question)] if may_ask else []
+    answers += [_answer("clarify", null, question)] if choices.clarify else []
+    answers += [_answer("multi_intent", null, null)] if choices.multi_intent else []
     return {"anyOf": [*answers, _answer("none", null, null)]}
 
 
@@ -59,7 +78,7 @@ def _answer(choice: str, tool: dict[str, Any], question: dict[str, Any]) -> dict
     return object_schema({"choice": {"const": choice}, "tool": tool, "question": question})
 
 
-def choice_validator(registry: ToolRegistry, *, may_ask: bool) -> ValueValidator:
+def choice_validator(registry: ToolRegistry, choices: Choices = QUESTIONS) -> ValueValidator:
     """The validator of a router's answer. A name that no allowed tool has is an UNKNOWN_TOOL, as in a call."""
     names = [tool.name for tool in registry.allowed]
 
@@ -72,7 +91,7 @@ def choice_validator(registry: ToolRegistry, *, may_ask: bool) -> ValueValidator
         message = no_tool(wrong, whole=wrong == fitting)
         return LocatedReason(Reason("UNKNOWN_TOOL", message, reason.rule, left), path)
 
-    schema = choice_schema(registry, may_ask=may_ask)
+    schema = choice_schema(registry, choices)
     return ValueValidator(schema, subject="the router's answer", explain=explain)
 
 
@@ -87,6 +106,8 @@ def route_execute(context: Context) -> Generator[AnyEvent, None, Ending]:
             return Ending(generated.reason, False)
         if routed.choice == "none":
             return Ending("no-tool", True)
+        if routed.choice == "multi_intent":
+            return Ending("multi-intent", True)
         if routed.choice == "call_tool":
             return (yield from _execute(context, routed.tool, candidates, exchanges))
         answer = yield from _answer_of_user(context, routed.question, len(exchanges))
@@ -117,7 +138,7 @@ def route(
 def with_query(context: Context, registry: ToolRegistry, query: str) -> Context:
     """The context of a router that chooses among those tools for a query, without a question and an earlier turn."""
     asked = context.request
-    router = msgspec.structs.replace(asked.router, max_questions=0, names={})
+    router = msgspec.structs.replace(asked.router, max_questions=0, names={}, multi_intent=False)
     request = msgspec.structs.replace(asked, prompt=query, history=(), router=router, native="", form={})
     return replace(context, prepared=PreparedRequest(request, registry))
 
@@ -128,16 +149,16 @@ def _routing_task(
     registry, settings = context.registry, context.request.router
     sampling = msgspec.structs.replace(context.request.sampling, temperature=settings.temperature)
     request = msgspec.structs.replace(context.request, sampling=sampling)
-    may_ask = len(exchanges) < settings.max_questions
-    schema = choice_schema(registry, may_ask=may_ask)
+    choices = allowed_choices(settings, len(exchanges))
+    schema = choice_schema(registry, choices)
 
     return GenerationTask(
-        messages=render_router(request, registry, candidates, exchanges, may_ask=may_ask),
+        messages=render_router(request, registry, candidates, exchanges, may_ask=choices.clarify),
         generation=lambda prompt: generate_under(
             request, prompt, lambda: build_value_grammar(schema, "json"), schema
         ),
-        validator=lambda: choice_validator(registry, may_ask=may_ask),
-        bare_validator=lambda: choice_validator(registry, may_ask=may_ask),
+        validator=lambda: choice_validator(registry, choices),
+        bare_validator=lambda: choice_validator(registry, choices),
         notation="json",
         key="choice",
         deterministic=settings.temperature == 0,
