@@ -15,7 +15,7 @@ from examples import at_most
 from glyphscope.base.errors import ModelError, PromptError
 from glyphscope.events import Sampling
 from glyphscope.models import embedded_path
-from glyphscope.models.decoding import Draw, Evidence, SamplerState, best_token, text_decoder, top
+from glyphscope.models.decoding import Allowed, Draw, Evidence, SamplerState, best_token, text_decoder, top
 from glyphscope.models.tokens import read_pieces
 
 floats = st.floats(-20, 20, width=32)
@@ -67,7 +67,7 @@ def test_the_final_distribution_is_that_of_the_definition(row, k, p, min_p, temp
     sampling = Sampling(temperature=temperature, top_k=k, top_p=p, min_p=min_p)
     allowed = np.array([random.random() < 0.6 for _ in row])
     allowed[random.randrange(row.size)] = True
-    draw = SamplerState(sampling).draw(row, allowed, [])
+    draw = SamplerState(sampling).draw(row, Allowed.of(allowed), [])
     expected = reference(row, sampling, allowed)
     assert allowed[draw.id]
     assert draw.probabilities.sum() == pytest.approx(1)
@@ -112,7 +112,7 @@ def test_greedy_takes_the_best_allowed_token():
     row = np.array([1, 5, 3, 4], dtype=np.float32)
     sampler = SamplerState(Sampling(temperature=0))
     assert sampler.draw(row, None, []).id == 1
-    draw = sampler.draw(row, np.array([True, False, True, True]), [])
+    draw = sampler.draw(row, Allowed.of(np.array([True, False, True, True])), [])
     assert (draw.id, draw.probability(3), draw.probability(1)) == (3, 1.0, 0.0)
 
 
@@ -123,7 +123,7 @@ def test_a_known_best_token_does_not_change_the_choice(row, penalty, temperature
     allowed[data.draw(st.integers(0, row.size - 1))] = True
     recent = data.draw(st.lists(st.integers(0, row.size - 1), max_size=5))
     sampling = Sampling(temperature=temperature, repeat_penalty=penalty)
-    for mask in (allowed, None):
+    for mask in (Allowed.of(allowed), None):
         one, other = (
             SamplerState(sampling).draw(row, mask, recent, best) for best in (best_token(row), None)
         )
@@ -160,19 +160,55 @@ def test_the_same_seed_samples_the_same_tokens():
 @given(rows, st.integers(0, 10**6))
 def test_the_evidence_adds_up(row, place):
     token = place % row.size
-    evidence = Evidence(row)
+    allowed = np.arange(row.size) % 2 == 0
+    evidence = Evidence(row, allowed=Allowed.of(allowed))
     raw = softmax([float(v) for v in row])
     assert evidence.logprob(token) == pytest.approx(math.log(raw[token]), abs=1e-3)
     assert evidence.rank(token) == sum(float(v) > float(row[token]) for v in row)
     assert evidence.entropy == pytest.approx(-sum(p * math.log2(p) for p in raw), abs=1e-3)
-    allowed = np.arange(row.size) % 2 == 0
-    assert evidence.feasible(allowed) == pytest.approx(sum(raw[::2]), abs=1e-4)
-    assert evidence.feasible(np.ones(row.size, dtype=bool)) == pytest.approx(1)
+    assert evidence.feasible == pytest.approx(sum(raw[::2]), abs=1e-4)
+    assert Evidence(row, allowed=Allowed.of(np.ones(row.size, dtype=bool))).feasible == pytest.approx(1)
     draw = Draw(token, np.array([token]), np.ones(1))
-    alternatives = evidence.alternatives(3, draw, allowed, [bytes([i % 256]) for i in range(row.size)])
+    alternatives = evidence.alternatives(3, draw, [bytes([i % 256]) for i in range(row.size)])
     assert token in [a.id for a in alternatives], "the sampled token is always among them"
     assert all(a.allowed == (a.id % 2 == 0) for a in alternatives)
     assert sum(a.final for a in alternatives) == 1.0
+
+
+@pytest.mark.parametrize("share", [0.0, 0.0003, 0.4, 0.997, 1.0])
+def test_the_evidence_of_a_large_vocabulary_is_that_of_double_precision(share):
+    random = np.random.default_rng(3)
+    row = random.normal(0, 3, 150_003).astype(np.float32)
+    row[[5, 70_000]] = [19, 18.5]
+    row[150_000:] = -np.inf
+    bools = random.random(row.size) < share
+    exact = np.exp(row.astype(np.float64) - 19)
+    exact /= exact.sum()
+    for others in ((), (5,), (5, 70_000)):
+        bools[[5, 70_000]] = True
+        bools[list(others)] = False
+        allowed = Allowed.of(bools)
+        assert allowed.count == np.count_nonzero(bools) and (allowed.bools == bools).all()
+        assert (allowed.ids() == np.flatnonzero(bools)).all()
+        evidence = Evidence(row, allowed=allowed)
+        assert evidence.feasible == pytest.approx(exact[bools].sum(), rel=2e-6)
+        assert math.exp(evidence.logprob(5)) == pytest.approx(exact[5], rel=2e-6)
+        some = exact[exact > 0]
+        assert evidence.entropy == pytest.approx(-(some * np.log2(some)).sum(), rel=2e-6)
+        if allowed.count:
+            greedy = SamplerState(Sampling(temperature=0)).draw(row, allowed, [])
+            assert greedy.id == int(np.where(bools, row, -np.inf).argmax())
+
+
+@given(st.lists(st.booleans(), min_size=1, max_size=100), st.lists(st.integers(0, 0), max_size=1))
+def test_allowed_tokens_are_the_same_as_bits_and_as_booleans(bools, more):
+    allowed = Allowed.of(np.array(bools))
+    ids = [token for token, free in enumerate(bools) if free]
+    assert allowed.ids().tolist() == ids and allowed.count == len(ids)
+    assert allowed.others().tolist() == [token for token, free in enumerate(bools) if not free]
+    assert [token for token in range(len(bools) + 40) if token in allowed] == ids
+    assert allowed.with_tokens(more).ids().tolist() == sorted({*ids, *more})
+    assert Allowed.listing(ids, len(bools)).bools.tolist() == bools
 
 
 def test_logits_of_minus_infinity_leave_the_entropy_a_number():
@@ -393,7 +429,7 @@ def test_each_filter_leaves_a_token_and_sees_only_allowed_ones(row, name, value,
     allowed = np.array(data.draw(st.lists(st.booleans(), min_size=row.size, max_size=row.size)))
     allowed[data.draw(st.integers(0, row.size - 1))] = True
     sampling = Sampling(temperature=1.0, **{name: value})
-    draw = SamplerState(sampling).draw(row, allowed, [])
+    draw = SamplerState(sampling).draw(row, Allowed.of(allowed), [])
     assert allowed[draw.id] and min(draw.left) >= 1 and draw.probabilities.sum() == pytest.approx(1)
     alone = SamplerState(sampling).draw(row[allowed], None, [])
     assert draw.left == alone.left

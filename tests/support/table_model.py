@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from glyphscope.models.decoding import Allowed
+
 PIECES = [b"a", b"b", b"\xc3", b"\xa9", b"{", b"}", b"x", b"y", b"z", b"<end>"]
 END = 9
 
@@ -43,13 +45,11 @@ class ScriptedConstraint:
         return list(self.places[0]) if self.places and isinstance(self.places[0], list) else []
 
     def allowed(self):
-        mask = np.zeros(len(PIECES), dtype=bool)
         place = self.places[0]
-        mask[list(place)[:1] if isinstance(place, list) else list(place)] = True
-        return mask
+        return Allowed.listing(list(place)[:1] if isinstance(place, list) else list(place), len(PIECES))
 
     def takes(self, token):
-        return self.allowed()[token] or token in self.spelled
+        return token in self.allowed() or token in self.spelled
 
     def commit(self, token):
         assert token in self.places[0] or token in self.spelled

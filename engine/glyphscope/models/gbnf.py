@@ -69,15 +69,15 @@ class GbnfConstraint:
 
     def allowed(self) -> Allowed:
         if self._allowed is None:
-            self._allowed = self._walk()
+            self._allowed = Allowed.of(self._walk())
         return self._allowed
 
     def takes(self, token: int) -> bool:
-        return bool(self.allowed()[token])
+        return token in self.allowed()
 
     def commit(self, token: int) -> None:
         # accepting a token that the grammar does not allow aborts the process, so check first
-        if not self.allowed()[token]:
+        if token not in self.allowed():
             raise GrammarError(f"The constraint does not allow the token {token}.", where="grammar")
         if self._engine.is_end(token):
             self._ended = True
@@ -175,7 +175,7 @@ class LazyGbnfConstraint:
         if halves := list(self._halves()):
             for token in (*self._containing, *(token for rest in halves for token in self._beginning(rest))):
                 allowed[token] = self.takes(token)
-        return allowed
+        return Allowed.of(allowed)
 
     def takes(self, token: int) -> bool:
         if self._begun is not None:
@@ -231,7 +231,7 @@ class LazyGbnfConstraint:
                     yield trigger[length:]
 
     @cached_property
-    def _allowed_anywhere(self) -> Allowed:
+    def _allowed_anywhere(self) -> NDArray[np.bool_]:
         """The allowed tokens after a text that does not end within a trigger."""
         allowed = np.ones(self._engine.vocabulary, np.bool_)
         for token in self._containing:

@@ -43,11 +43,11 @@ class Ways(NamedTuple):
     """The places that a mask's tokens lead to: `ends` has the place after each token of the vocabulary, `places` are
     the distinct places after allowed tokens."""
 
-    allowed: Allowed
+    allowed: NDArray[np.bool_]
     ends: Numbers
     places: NDArray[np.intp]
 
-    def those(self, good: NDArray[np.bool_]) -> Allowed:
+    def those(self, good: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """The mask of the tokens that lead to the places that are `good` (shape (places,))."""
         by_number = np.zeros(max(OUTSIDE, int(self.places.max(initial=0))) + 1, dtype=np.bool_)
         by_number[self.places] = good
@@ -152,7 +152,7 @@ class AnswerReader:
             found.append(self._cost(state, pending))
         return found
 
-    def ways(self, allowed: Allowed) -> Ways:
+    def ways(self, allowed: NDArray[np.bool_]) -> Ways:
         """The places that the mask's tokens lead to."""
         key = (self.state.items, self._pending)
         if self._ways is None or self._of != key or not np.array_equal(self._ways.allowed, allowed):
@@ -163,7 +163,7 @@ class AnswerReader:
             self._of = key
         return self._ways
 
-    def _ends_of(self, allowed: Allowed) -> Numbers:
+    def _ends_of(self, allowed: NDArray[np.bool_]) -> Numbers:
         spelling, state = self._spelling, self.state
         found = self._ends.ends(state, self._pending, allowed)
         if self._ends.places is not self._places:
@@ -180,7 +180,7 @@ class AnswerReader:
             self._by_themselves(found, allowed)
         return found
 
-    def _by_themselves(self, found: Numbers, allowed: Allowed) -> None:
+    def _by_themselves(self, found: Numbers, allowed: NDArray[np.bool_]) -> None:
         """Fill in the places after tokens that the grammar names, whatever they spell; negated matches share one."""
         matches = self.state.token_matches()
         named = [match.token for match in matches if isinstance(match.token, int)]
@@ -343,13 +343,13 @@ class TokenBudget:
                 return forced[:count]
         return [] if reader.state.alive else forced
 
-    def _narrowed(self, tokens: Sequence[int], allowed: Allowed, left: int) -> tuple[Allowed, Narrowed]:
+    def _narrowed(self, tokens: Sequence[int], mask: Allowed, left: int) -> tuple[Allowed, Narrowed]:
         reader = self._synced(tokens)
         if not reader.state.alive:  # the mask parses the text differently: nothing is known
             self._off = True
-            return allowed, ""
+            return mask, ""
         tight = self._tight(reader, left)
-        ways = reader.ways(allowed)
+        ways = reader.ways(mask.bools)
         good = reader.costs(ways) <= left - 1
         kind: Narrowed = "tokens"
         if self._reasoning_is_over(reader, len(tokens)):
@@ -357,17 +357,17 @@ class TokenBudget:
             if closing.any() and (closing != good).any():
                 good, kind = closing, "reasoning"
         if good.all() and not tight:
-            return allowed, ""
+            return mask, ""
         planned = self._plan(reader, left) if tight or not good.any() else []
         if planned is None:
             self._off = tight
-            return allowed, ""
+            return mask, ""
         narrow = ways.those(good)
-        if planned and (allowed[planned[0]] or (not good.any() and self._takes(planned[0]))):
+        if planned and (planned[0] in mask or (not good.any() and self._takes(planned[0]))):
             narrow[planned[0]] = True
         if not narrow.any():
-            return allowed, ""
-        return (narrow, kind) if (narrow != allowed).any() else (allowed, "")
+            return mask, ""
+        return (Allowed.of(narrow), kind) if (narrow != mask.bools).any() else (mask, "")
 
     def _tight(self, reader: AnswerReader, left: int) -> bool:
         """Whether no known completion fits; one without an end token is better than none."""

@@ -132,6 +132,7 @@ class TokenMask:
         self._check()
         self._size = tokenizer.vocab_size
         self._bits = np.zeros((self._size + 31) // 32, dtype=np.uint32)
+        self._last = np.uint32(0xFFFFFFFF >> -self._size % 32)  # the bits of the last word that are tokens
 
     @property
     def stopped(self) -> bool:
@@ -143,7 +144,9 @@ class TokenMask:
     def allowed(self) -> Allowed:
         self._matcher.unsafe_compute_mask_ptr(self._bits.ctypes.data, self._bits.nbytes)
         self._check()
-        return np.unpackbits(self._bits.view(np.uint8), count=self._size, bitorder="little").view(np.bool_)
+        bits = self._bits.copy()
+        bits[-1] &= self._last
+        return Allowed(bits, self._size)
 
     def takes(self, token: int) -> bool:
         return self._matcher.validate_tokens([token]) == 1

@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
 from glyphscope.base.errors import GrammarError
 from glyphscope.events import Origin
 from glyphscope.models.decoding.mask import Constraint
@@ -24,22 +21,17 @@ _BEFORE = 24
 class PrefixToken:
     """A token that is not sampled. `forced`: the constraint allowed only this token.
 
-    `bits` are the tokens allowed in its place, one bit for each token of the vocabulary; None without a constraint, and
-    for a forced token.
+    `among` are the tokens allowed in its place; None without a constraint, and for a forced token.
     """
 
     id: int
     origin: Origin
     forced: bool = False
-    bits: NDArray[np.uint8] | None = None
+    among: Allowed | None = None
 
     def allowed(self, size: int) -> Allowed | None:
-        """The allowed tokens, shape (vocabulary,); None if any token was allowed."""
-        if self.forced:
-            only = np.zeros(size, dtype=np.bool_)
-            only[self.id] = True
-            return only
-        return None if self.bits is None else np.unpackbits(self.bits, count=size).view(np.bool_)
+        """The tokens allowed in its place, of a vocabulary of that size; None if any token was allowed."""
+        return Allowed.listing([self.id], size) if self.forced else self.among
 
 
 def commit_prefix(
@@ -68,14 +60,13 @@ def commit_prefix(
             done.append(PrefixToken(token, origin, forced=True))
             continue
         allowed = None if constraint.stopped else constraint.allowed()
-        if allowed is None or not (allowed[token] or constraint.takes(token)):
+        if allowed is None or not (token in allowed or constraint.takes(token)):
             raise GrammarError(
                 _refused(token, [one.id for one in done], allowed, pieces),
                 hint="Write something else there, or turn the constraint off for this run.",
             )
         constraint.commit(token)
-        allowed[token] = True
-        done.append(PrefixToken(token, origin, bits=np.packbits(allowed)))
+        done.append(PrefixToken(token, origin, among=allowed.with_tokens([token])))
         forced, asked = [], False
     return done
 
@@ -89,7 +80,7 @@ def _refused(token: int, before: Sequence[int], allowed: Allowed | None, pieces:
     )
     if allowed is None:
         return f"{what}the text is complete before it."
-    ids = np.flatnonzero(allowed)
+    ids = allowed.ids()
     named = sorted({pieces[each] for each in ids.tolist()}, key=lambda piece: (len(piece), piece))[:_SHOWN]
     words = ", ".join(repr(shown(piece)) for piece in named)
     if not named:

@@ -12,14 +12,81 @@ from numpy.typing import NDArray
 from glyphscope.events import Filter, Sampling
 from glyphscope.models.decoding.adjustments import Logits, adjustments
 
-Allowed = NDArray[np.bool_]
-"""Shape (vocabulary,): the tokens that the constraint allows next."""
-
 _BLOCK = 64
 """Logits in a block; only the maximum of each block is compared first."""
 _LEAST = float(np.finfo(np.float32).min)
 _MANY = 4096
 """From this number of tokens on, sorting by integers and selecting the reported ones is faster."""
+FEW = 2000
+"""Up to this number of tokens, listing them is faster than a pass over the vocabulary."""
+
+
+class Allowed:
+    """The tokens that the constraint allows next, a bit for each, as llguidance writes them.
+
+    Of 262,144 tokens, they are counted in 3 µs and a few of them listed in 10: a fifth of the time with booleans.
+    """
+
+    __slots__ = ("_bools", "bits", "count", "size")
+
+    def __init__(self, bits: NDArray[np.uint32], size: int) -> None:
+        """`bits` of the first `size` tokens, the lowest bit first; those after them are 0."""
+        self.bits, self.size = bits, size
+        self.count = int(np.bitwise_count(bits).sum())
+        self._bools: NDArray[np.bool_] | None = None
+
+    @classmethod
+    def of(cls, bools: NDArray[np.bool_]) -> Allowed:
+        """Those that are true, shape (vocabulary,)."""
+        size = bools.size
+        bits = np.zeros((size + 31) // 32, np.uint32)
+        bits.view(np.uint8)[: (size + 7) // 8] = np.packbits(bools, bitorder="little")
+        return cls(bits, size)
+
+    @classmethod
+    def listing(cls, ids: Sequence[int], size: int) -> Allowed:
+        """These tokens of a vocabulary of that size."""
+        return cls(np.zeros((size + 31) // 32, np.uint32), size).with_tokens(ids)
+
+    def with_tokens(self, ids: Sequence[int]) -> Allowed:
+        """These tokens too."""
+        bits = self.bits.copy()
+        for token in ids:
+            bits[token >> 5] |= np.uint32(1 << (token & 31))
+        return Allowed(bits, self.size)
+
+    @property
+    def bools(self) -> NDArray[np.bool_]:
+        """Whether each token is allowed, shape (vocabulary,)."""
+        if self._bools is None:
+            self._bools = _bits(self.bits, self.size)
+        return self._bools
+
+    def __contains__(self, token: int) -> bool:
+        return token < self.size and bool(self.bits[token >> 5] >> np.uint32(token & 31) & np.uint32(1))
+
+    def ids(self) -> NDArray[np.int64]:
+        """The allowed tokens, ascending."""
+        return _listed(self.bits) if self.count <= FEW else np.flatnonzero(self.bools)
+
+    def others(self) -> NDArray[np.int64] | None:
+        """The tokens that are not allowed, ascending, if they are few."""
+        if self.size - self.count > FEW:
+            return None
+        found = _listed(~self.bits)
+        return found[: self.size - self.count]
+
+
+def _bits(words: NDArray[np.uint32], count: int | None = None) -> NDArray[np.bool_]:
+    return np.unpackbits(words.view(np.uint8), count=count, bitorder="little").view(np.bool_)
+
+
+def _listed(words: NDArray[np.uint32]) -> NDArray[np.int64]:
+    """The places of the bits that are set, few of them."""
+    used = np.flatnonzero(words != 0)  # of booleans: ten times as fast
+    places: NDArray[np.int64] = np.flatnonzero(_bits(words[used]))
+    places += (used[places >> 5] << 5) - (places & ~31)
+    return places
 
 
 Places: TypeAlias = range | NDArray[np.intp]
@@ -83,13 +150,17 @@ def top(logits: Logits, k: int) -> NDArray[np.int64]:
     """The ids of the `k` largest logits in descending order, lower ids first among equals, without logits of -inf.
 
     The k-th largest of the maxima of blocks is a lower bound of the k-th largest logit, so only the few logits above
-    it need sorting: 30 µs for 49,152 logits, where `argpartition` takes 500.
+    it need sorting, and only their blocks are read again: 30 µs for 262,144 logits.
     """
     if 0 < k < logits.size // _BLOCK:
         whole = logits.size - logits.size % _BLOCK
-        maxima = logits[:whole].reshape(_BLOCK, -1).max(axis=0)
+        blocks = logits[:whole].reshape(_BLOCK, -1)
+        maxima = blocks.max(axis=0)
         bound = max(np.partition(maxima, -k)[-k], _LEAST)
-        ids = np.flatnonzero(logits >= bound)
+        large = np.flatnonzero(maxima >= bound)
+        rows, places = np.nonzero(blocks[:, large] >= bound)
+        last = np.flatnonzero(logits[whole:] >= bound) + whole
+        ids = np.concatenate((rows * blocks.shape[1] + large[places], last))
     else:
         ids = np.flatnonzero(logits > -np.inf)
     falling = -logits[ids]
@@ -125,6 +196,7 @@ class SamplerState:
         self._random = np.random.Generator(np.random.PCG64(sampling.seed & (2**64 - 1)))
         self._filters = sampling.filters
         self._adjustments = adjustments(sampling, pieces)
+        self._copy: Logits = np.empty(0, np.float32)
         self._excludes = False
         """Whether XTC acts at this token."""
 
@@ -135,7 +207,7 @@ class SamplerState:
 
         `recent` are the text's tokens so far, `best` is the first token with the largest logit, if known.
         """
-        if best is not None and self._takes_best and (allowed is None or allowed[best]):
+        if best is not None and self._takes_best and (allowed is None or best in allowed):
             return Draw(best, np.array([best]), np.ones(1))
         number = self._next_number()
         draw = self.put(-1, logits, allowed, recent)
@@ -147,20 +219,36 @@ class SamplerState:
         """Put that token in place of a sampled one; uses no random number."""
         sampling = self._sampling
         if self._adjustments:
-            logits = logits.copy()
+            logits = self._copied(logits)
             for adjust in self._adjustments:
                 adjust(logits, recent)
-        if allowed is not None:
-            logits = np.where(allowed, logits, np.float32(-np.inf))
+        ids: NDArray[np.int64] | None = None
+        if allowed is not None and allowed.count <= FEW:
+            ids = allowed.ids()
+            logits = logits[ids]
+        elif allowed is not None and (others := allowed.others()) is not None:
+            logits = logits if self._adjustments else self._copied(logits)
+            logits[others] = -np.inf
+        elif allowed is not None:
+            logits = np.where(allowed.bools, logits, np.float32(-np.inf))
         if sampling.temperature <= 0:
-            return Draw(token, np.array([int(logits.argmax())]), np.ones(1))
-        candidates = top(logits, 0 if sampling.top_n_sigma > 0 else sampling.top_k)
-        chosen = logits[candidates].astype(np.float64)
+            best = int(logits.argmax())
+            return Draw(token, np.array([best if ids is None else int(ids[best])]), np.ones(1))
+        places = top(logits, 0 if sampling.top_n_sigma > 0 else sampling.top_k)
+        chosen = logits[places].astype(np.float64)
+        candidates = places if ids is None else ids[places]
         kept, weights = self._filtered(chosen)
         last = kept[-1]
         if len(last) < candidates.size or sampling.temperature != 1.0:
             weights = _softmax(_at(chosen, last) / sampling.temperature)
         return Draw(token, _at(candidates, last), weights, candidates, self._filters, kept)
+
+    def _copied(self, logits: Logits) -> Logits:
+        """The logits in memory that is used again: new memory of this size takes as long as the rest."""
+        if self._copy.size != logits.size:
+            self._copy = np.empty_like(logits)
+        np.copyto(self._copy, logits)
+        return self._copy
 
     def skip(self) -> None:
         """Use up the random numbers of a token that was put in place of a sampled one."""
