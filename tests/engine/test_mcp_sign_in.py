@@ -1,15 +1,19 @@
 """Signing in with OAuth, against a small server that requires it."""
 
+import base64
 import json
+import socket
 import time
 
 import keyring
+import msgspec
 import pytest
 from keyring.backends.fail import Keyring as NoKeyring
 
 from cli_command import mcp_command as command
 from glyphscope.base.errors import ServerError
-from glyphscope.tools.mcp import McpServer, ServerConfig, forget_sign_in, stored_sign_in
+from glyphscope.tools.mcp import McpServer, ServerConfig, forget_sign_in, read_servers, stored_sign_in
+from glyphscope.tools.mcp.config import OAuthConfig
 from mcp_servers import call
 from memory_keyring import memory_keyring
 from oauth_http import Browser, oauth_server
@@ -153,3 +157,110 @@ def test_on_the_command_line_one_signs_in_and_out(ring, monkeypatch):
         assert "No sign-in" in command("sign-out", at.url).stderr
         odd = command("sign-in", "some-command")
         assert odd.exit_code == 2 and "address" in odd.stderr
+
+
+def test_a_fixed_client_signs_in_without_registration_and_is_used_again(ring):
+    oauth = OAuthConfig(client_id="fixed", client_secret="very-secret")
+    with oauth_server("no-registration") as at:
+        for browser in (Browser(), None):
+            server = guarded(at, browser, oauth=oauth)
+            try:
+                assert call(server.open(), "say").content[0].text == "Bearer first-secret-token"
+            finally:
+                server.close()
+        authorized, token = at.asked
+        assert authorized["client_id"] == "fixed" and "/register" not in at.seen
+        basic = base64.b64encode(b"fixed:very-secret").decode()
+        assert token["authorization"] == f"Basic {basic}"
+        assert "very-secret" not in "".join(entry.text for entry in server.log.entries)
+
+
+def test_a_fixed_client_returns_to_the_configured_port(ring):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        oauth = OAuthConfig(client_id="fixed", callback_port=taken.getsockname()[1])
+        with oauth_server() as at:
+            server = guarded(at, Browser(), oauth=oauth)
+            with pytest.raises(ServerError, match="cannot be used"):
+                server.open()
+            server.close()
+            taken.close()
+            server = guarded(at, Browser(), oauth=oauth)
+            try:
+                assert call(server.open(), "say").ok
+            finally:
+                server.close()
+            assert at.redirect == f"http://127.0.0.1:{oauth.callback_port}/callback"
+
+
+def test_the_address_of_a_metadata_document_is_the_client_id_where_it_is_supported(ring):
+    address = "https://me.example/glyphscope.json"
+    for behaviour, client in (("documents", address), ("", "glyph")):
+        with oauth_server(behaviour) as at:
+            server = guarded(at, Browser(), oauth=OAuthConfig(client_metadata_url=address))
+            try:
+                assert call(server.open(), "say").ok
+            finally:
+                server.close()
+            assert at.asked[0]["client_id"] == client and ("/register" in at.seen) is (not behaviour)
+    printed = json.loads(command("client-metadata", address, "--port", "8765").stdout)
+    assert printed["client_id"] == address and printed["redirect_uris"] == ["http://127.0.0.1:8765/callback"]
+    assert printed["token_endpoint_auth_method"] == "none"
+    assert command("client-metadata", "http://me.example/a").exit_code == 2
+
+
+def test_client_credentials_need_no_user_and_are_sent_to_their_issuer_only(ring):
+    with oauth_server("no-registration") as at:
+        oauth = OAuthConfig(
+            client_id="robot",
+            client_secret="very-secret",
+            client_credentials=True,
+            issuer=at.origin,
+            scope="read",
+        )
+        server = guarded(at, oauth=oauth)
+        try:
+            assert call(server.open(), "say").ok
+        finally:
+            server.close()
+        (token,) = at.asked
+        assert token["grant_type"] == "client_credentials" and "authorize" not in "".join(at.seen)
+        assert ring.passwords == {}
+        other = guarded(at, oauth=msgspec.structs.replace(oauth, issuer="https://other.test"))
+        with pytest.raises(ServerError, match=r"issuer|mismatch"):
+            other.open()
+        other.close()
+        assert len(at.asked) == 1, "another authorization server gets no secret"
+
+
+@pytest.mark.parametrize(
+    ("oauth", "pointer", "words"),
+    [
+        ({"clientID": "x"}, "/clientID", "clientId, clientSecret"),
+        ({"callbackPort": 70000}, "/callbackPort", "1 to 65535"),
+        ({"callbackPort": "x"}, "/callbackPort", "1 to 65535"),
+        ({"grantType": "password"}, "/grantType", "client_credentials"),
+        ({"grantType": "client_credentials", "clientId": "x"}, "", "`issuer`"),
+        ({"clientMetadataUrl": "https://me.example"}, "/clientMetadataUrl", "has a path"),
+        ({"clientMetadataUrl": "https://me.example/a", "clientId": "x"}, "", "not both"),
+        ("x", "", "object"),
+    ],
+)
+def test_errors_of_the_client_are_reported_with_their_place(oauth, pointer, words):
+    entry = {"url": "https://example.com/mcp", "oauth": oauth}
+    found = read_servers(json.dumps({"mcpServers": {"a": entry}}))
+    assert not found.servers
+    assert found.problems[0].pointer == f"/mcpServers/a/oauth{pointer}" and words in found.problems[0].message
+
+
+def test_a_client_is_read_with_its_secret_from_the_environment_and_needs_another_consent(monkeypatch):
+    monkeypatch.setenv("SECRET", "very-secret")
+    entry = {
+        "url": "https://example.com/mcp",
+        "oauth": {"clientId": "x", "clientSecret": "${SECRET}", "callbackPort": 1234},
+    }
+    (server,) = read_servers(json.dumps({"mcpServers": {"a": entry}})).servers
+    assert server.oauth == OAuthConfig(client_id="x", client_secret="very-secret", callback_port=1234)
+    assert "very-secret" in server.secrets
+    assert server.digest != msgspec.structs.replace(server, oauth=OAuthConfig()).digest

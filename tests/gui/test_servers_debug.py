@@ -153,7 +153,7 @@ def test_a_changed_list_of_tools_shows_its_differences_and_ticks_stay(page, qtbo
     ticked = len(tools.model.ticked)
     call(page, "shift")
     qtbot.waitUntil(lambda: not tools.changes.isHidden())
-    assert tools.changes.text().endswith("1 added (new), 1 changed (echo: description), 1 removed (wait)")
+    assert tools.changes.text().endswith("1 changed (echo: description), 1 added (new), 1 removed (wait)")
     qtbot.waitUntil(lambda: len(tools.model.ticked) == ticked - 1)
     tools.changes_link.click()
     dialog = page.context.window.findChild(WholeTextDialog)
@@ -170,7 +170,7 @@ def test_a_server_that_is_connected_again_with_other_tools_says_since_when(page,
     tools = page.view.tools
     qtbot.waitUntil(lambda: not tools.changes.isHidden())
     assert re.fullmatch(
-        r"Since 20\d\d-\d\d-\d\d \d\d:\d\d: 1 added .*echo: description.*", tools.changes.text()
+        r"Since 20\d\d-\d\d-\d\d \d\d:\d\d: 1 changed .echo: description., 1 added.*", tools.changes.text()
     )
 
 

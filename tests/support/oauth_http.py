@@ -25,6 +25,8 @@ class OAuthServer(ThreadingHTTPServer):
         self.token = "first-secret-token"
         self.expires = 3600
         self.redirect = ""
+        self.asked: list[dict[str, str]] = []
+        """The parameters of requests for authorization and for tokens, with the header Authorization."""
 
     @property
     def origin(self) -> str:
@@ -62,11 +64,13 @@ class _Handler(BaseHTTPRequestHandler):
                     "token_endpoint": f"{server.origin}/token",
                     "registration_endpoint": f"{server.origin}/register",
                     "code_challenge_methods_supported": ["S256"],
+                    "client_id_metadata_document_supported": server.behaviour == "documents",
                 }
             )
         elif parts.path == "/authorize":
             asked = {key: values[0] for key, values in parse_qs(parts.query).items()}
             server.redirect = asked["redirect_uri"]
+            server.asked.append(asked)
             answer = {"code": "c0de", "state": asked["state"]}
             if server.behaviour == "refuses":
                 answer = {"error": "access_denied", "error_description": "not you", "state": asked["state"]}
@@ -87,6 +91,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._json({**json.loads(body), "client_id": "glyph"}, 201)
         elif path == "/token":
             form = {key: values[0] for key, values in parse_qs(body.decode()).items()}
+            server.asked.append({**form, "authorization": self.headers.get("authorization", "")})
             if server.behaviour == "no-token":
                 self._json({"error": "invalid_grant"}, 400)
                 return

@@ -35,8 +35,8 @@ MAX_NAMED = 3
 
 
 def changes_words(changes: ToolChanges) -> str:
-    """`12:03:04: 1 added (new), 2 changed (a: schema, b: description)`; with the day, since an earlier connection."""
-    named = ((tr("added"), changes.added), (tr("changed"), changes.named), (tr("removed"), changes.removed))
+    """`12:03:04: 2 changed (a: schema, b: description), 1 added (new)`; with the day, since an earlier connection."""
+    named = ((tr("changed"), changes.named), (tr("added"), changes.added), (tr("removed"), changes.removed))
     parts = []
     for words, names in named:
         if names:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from glyphscope.cli.mcp.requests import call, complete, prompts, request, resources
-from glyphscope.cli.mcp.tools import changes, import_tools, list_servers, sign_in, sign_out
+from glyphscope.cli.mcp.tools import changes, client_metadata, import_tools, list_servers, sign_in, sign_out
 from glyphscope.cli.servers import PREFIX, SERVERS, command_of
 
 app = typer.Typer(help="MCP servers and their tools.", no_args_is_help=True)
@@ -18,6 +18,7 @@ app.command("complete")(complete)
 app.command("request")(request)
 app.command("sign-in")(sign_in)
 app.command("sign-out")(sign_out)
+app.command("client-metadata")(client_metadata)
 app.command("import")(import_tools)
 for _name, _serve in SERVERS.all():
     app.command(f"{PREFIX}{_name}")(command_of(_serve))

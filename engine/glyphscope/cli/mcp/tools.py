@@ -40,6 +40,7 @@ from glyphscope.registry import Tool, ToolRegistry, to_json
 from glyphscope.store import atomic_write, places
 from glyphscope.store.servers import SeenTools
 from glyphscope.tools.mcp import McpServer, ServerConfig
+from glyphscope.tools.mcp.config import is_metadata_address
 from glyphscope.tools.mcp.listing import ToolChanges, described, tool_changes
 from glyphscope.tools.mcp.server import START_SECONDS
 from glyphscope.tools.mcp.tokens import forget_sign_in
@@ -298,6 +299,23 @@ def sign_out(config: ConfigArgument, server: ServerOption = None) -> None:
     address = _address(config, server)
     words = "The sign-in is removed." if forget_sign_in(address.url) else "No sign-in was stored."
     print_note(f"{address.name}: {words}")
+
+
+def client_metadata(
+    address: Annotated[str, typer.Argument(metavar="URL", help="The address where you serve the document.")],
+    port: Annotated[
+        int,
+        typer.Option(min=0, max=65535, help="The `callbackPort`, for authorization servers that compare it."),
+    ] = 0,
+) -> None:
+    """Print the Client ID Metadata Document to serve at an address, the `clientMetadataUrl` in `oauth`."""
+    if not is_metadata_address(address):
+        raise InputError(
+            "Not an address for the document.", where=address, hint="It begins with https:// and has a path."
+        )
+    from glyphscope.tools.mcp.oauth import client_document  # loads the MCP SDK
+
+    print_json(client_document(address, port))
 
 
 def _address(config: str, name: str | None) -> ServerConfig:

@@ -37,6 +37,24 @@ _LAUNCHER = re.compile(r"npx|uvx|uv|node|deno|bun|bunx|python[0-9.]*|sh|bash|env
 _UNSEEN = re.compile(r"[\x00-\x1f\x7f]")
 
 
+class OAuthConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """How this program is known to the authorization server of a server over HTTP, if it does not register itself.
+
+    `client_id` is a registered client, with `client_secret` a confidential one; `client_metadata_url` is the address of
+    a Client ID Metadata Document, which is its client ID where the authorization server supports that. `callback_port`
+    is the port of the redirect, 0 for any. With `client_credentials` no user signs in; `issuer` is then the only
+    authorization server that gets the secret. `scope` is requested then.
+    """
+
+    client_id: str = ""
+    client_secret: str = ""
+    client_metadata_url: str = ""
+    callback_port: int = 0
+    client_credentials: bool = False
+    issuer: str = ""
+    scope: str = ""
+
+
 class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
     """How one server is started or reached. `env` is added to the few variables that every server gets.
 
@@ -53,6 +71,7 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
     headers: dict[str, str] = {}
     disabled: bool = False
     roots: tuple[str, ...] = ()
+    oauth: OAuthConfig = OAuthConfig()
 
     @property
     def transport(self) -> Transport:
@@ -66,7 +85,7 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def secrets(self) -> tuple[str, ...]:
         """Texts to hide in logs: the values of variables and headers, except short ones, which may be plain words."""
-        values = {*self.env.values(), *self.headers.values()}
+        values = {*self.env.values(), *self.headers.values(), self.oauth.client_secret}
         values |= {value.partition(" ")[2] for value in self.headers.values()}  # `Bearer TOKEN`
         return tuple(sorted((v for v in values if len(v) >= 6), key=len, reverse=True))
 
@@ -81,6 +100,8 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
             self.url,
             sorted(self.headers.items()),
         ]
+        if self.oauth != OAuthConfig():
+            parts.append(msgspec.structs.astuple(self.oauth))
         return hashlib.sha256(msgspec.json.encode(parts)).hexdigest()
 
 
@@ -225,8 +246,40 @@ class _Entry:
                 server,
                 url=self._address(entry, url_key),
                 headers=self._table(entry, "headers", _header_name),
+                oauth=self._oauth(entry),
             )
         return None if self.problems else server
+
+    def _oauth(self, entry: dict[str, Any]) -> OAuthConfig:
+        """Of these members, `clientId` and `callbackPort` are common to other programs."""
+        given = entry.get("oauth")
+        if given is None or given is False:
+            return OAuthConfig()
+        texts, port = self._table(entry, "oauth", _oauth_name), 0
+        try:
+            port = int(texts.pop("callbackPort", "0"))
+        except ValueError:
+            port = -1
+        grant = texts.pop("grantType", "authorization_code")
+        made = OAuthConfig(
+            callback_port=port,
+            client_credentials=grant == "client_credentials",
+            **{_OAUTH_NAMES[name]: value for name, value in texts.items()},
+        )
+        if not 0 <= port < 1 << 16:
+            self._report(("oauth", "callbackPort"), "A port is a number from 1 to 65535.")
+        if grant not in ("authorization_code", "client_credentials"):
+            self._report(("oauth", "grantType"), 'The grant is "authorization_code" or "client_credentials".')
+        if made.client_credentials and not (made.client_id and made.client_secret and made.issuer):
+            self._report(
+                ("oauth",),
+                "Client credentials need `clientId`, `clientSecret`, and `issuer`, the only one that gets the secret.",
+            )
+        if made.client_metadata_url and not is_metadata_address(made.client_metadata_url):
+            self._report(("oauth", "clientMetadataUrl"), "The address begins with https:// and has a path.")
+        if made.client_metadata_url and made.client_id:
+            self._report(("oauth",), "A client has `clientId` or `clientMetadataUrl`, and not both.")
+        return made
 
     def _kind(self, entry: dict[str, Any]) -> Transport:
         declared = entry.get("type", entry.get("transport"))
@@ -316,7 +369,7 @@ class _Entry:
         filled = _VARIABLE.sub(replacement, value)
         if found := next((m for m in _OTHER_VARIABLE.finditer(value) if not _VARIABLE.fullmatch(m[0])), None):
             self._report(path, f"{found[0]} cannot be prompted for here: write the value, or ${{env:NAME}}.")
-        if "\0" in filled or (path[0] == "headers" and _UNSEEN.search(filled)):
+        if "\0" in filled or (path[0] != "env" and _UNSEEN.search(filled)):
             self._report(path, "The value has control characters.")
         return filled
 
@@ -340,6 +393,26 @@ class _Entry:
 def _env_name(name: str) -> str:
     good = name and "=" not in name and "\0" not in name
     return "" if good else "A variable's name is not empty, without `=`."
+
+
+_OAUTH_NAMES = {
+    "clientId": "client_id", "clientSecret": "client_secret", "clientMetadataUrl": "client_metadata_url",
+    "issuer": "issuer", "scope": "scope",
+}  # fmt: skip
+
+
+def _oauth_name(name: str) -> str:
+    names = (*_OAUTH_NAMES, "callbackPort", "grantType")
+    return "" if name in names else f"`oauth` has {', '.join(names)}."
+
+
+def is_metadata_address(address: str) -> bool:
+    """Whether a Client ID Metadata Document can have that address."""
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        return False
+    return parts.scheme == "https" and bool(parts.hostname) and parts.path not in ("", "/")
 
 
 def _header_name(name: str) -> str:

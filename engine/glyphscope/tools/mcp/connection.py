@@ -58,7 +58,8 @@ _GOODBYE = 1.0
 _ENDED_HERE, _SESSION_GONE = "Connection closed", "Session terminated"
 """The SDK's messages for a connection that ended, and for a session that the server no longer knows."""
 _NO_REGISTRATION = (
-    "Clients cannot register themselves there: write a token into `headers`, for example Authorization."
+    "Clients cannot register themselves there: write `oauth` with a `clientId`, or a token into `headers`, for example "
+    "Authorization."
 )
 
 for _name in ("mcp", "client", "httpx2"):  # without a handler, logging would write to stderr

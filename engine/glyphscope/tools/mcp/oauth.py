@@ -15,6 +15,7 @@ from urllib.parse import parse_qs, urlsplit
 import anyio
 import httpx2
 from mcp.client.auth import OAuthClientProvider
+from mcp.client.auth.extensions.client_credentials import ClientCredentialsOAuthProvider
 from mcp.shared.auth import (
     AuthorizationCodeResult,
     OAuthClientInformationFull,
@@ -43,6 +44,20 @@ _DONE = "You are signed in to {}. You can close this page and return to Glyphsco
 _FAILED = "Signing in failed. Return to Glyphscope."
 
 
+_ABOUT: dict[str, Any] = {"client_name": "Glyphscope", "token_endpoint_auth_method": "none"}
+
+
+def callback_address(port: int = 0) -> str:
+    """The address to which a browser returns; without a port where any port of this address is meant."""
+    return f"http://127.0.0.1{f':{port}' if port else ''}{_PATH}"
+
+
+def client_document(address: str, port: int = 0) -> dict[str, Any]:
+    """The Client ID Metadata Document to serve at that address."""
+    made = OAuthClientMetadata(redirect_uris=[AnyUrl(callback_address(port))], **_ABOUT)
+    return {"client_id": address, **_plain(made)}
+
+
 class SigningIn:
     """The sign-in of one connection. `open` shows an address to the user; None if there is no user to ask.
 
@@ -54,7 +69,10 @@ class SigningIn:
         self._log = log
         self._open = open
         self._has_header = any(name.lower() == "authorization" for name in config.headers)
-        self._stored = {} if self._has_header else stored_sign_in(config.url)
+        self._known, self._port = config.oauth, 0
+        self._is_alone = config.oauth.client_credentials
+        """Whether it gets tokens without a user, which are not stored."""
+        self._stored = {} if self._has_header or self._is_alone else stored_sign_in(config.url)
         self._result: asyncio.Future[AuthorizationCodeResult] | None = None
         self._provider: OAuthClientProvider | None = None
         self._state = ""
@@ -64,7 +82,7 @@ class SigningIn:
     @property
     def is_needed(self) -> bool:
         """Whether requests are signed; not if the configuration already has the header."""
-        return not self._has_header and (self._open is not None or bool(self._stored))
+        return not self._has_header and (self._open is not None or bool(self._stored) or self._is_alone)
 
     @asynccontextmanager
     async def auth(self) -> AsyncIterator[httpx2.Auth | None]:
@@ -72,14 +90,28 @@ class SigningIn:
         if not self.is_needed:
             yield None
             return
+        if self._is_alone:
+            yield ClientCredentialsOAuthProvider(
+                self._config.url,
+                self,
+                self._known.client_id,
+                self._known.client_secret,
+                scope=self._known.scope or None,
+                issuer=self._known.issuer,
+            )
+            return
         server = await self._listen() if self._open is not None else None
         port = server.sockets[0].getsockname()[1] if server is not None else 1
-        metadata = OAuthClientMetadata(
-            client_name="Glyphscope",
-            redirect_uris=[AnyUrl(f"http://127.0.0.1:{port}{_PATH}")],
-            token_endpoint_auth_method="none",
+        metadata = OAuthClientMetadata(redirect_uris=[AnyUrl(callback_address(port))], **_ABOUT)
+        self._port = port
+        self._provider = OAuthClientProvider(
+            self._config.url,
+            metadata,
+            self,
+            self._redirect,
+            self._callback,
+            client_metadata_url=self._known.client_metadata_url or None,
         )
-        self._provider = OAuthClientProvider(self._config.url, metadata, self, self._redirect, self._callback)
         self._restore(self._provider)
         try:
             yield self._provider
@@ -103,6 +135,14 @@ class SigningIn:
         await self._save()
 
     async def get_client_info(self) -> OAuthClientInformationFull | None:
+        if self._known.client_id:
+            return OAuthClientInformationFull(
+                client_id=self._known.client_id,
+                client_secret=self._known.client_secret or None,
+                redirect_uris=[AnyUrl(callback_address(self._port))],
+                token_endpoint_auth_method="client_secret_basic" if self._known.client_secret else "none",
+                issuer=self._known.issuer or None,
+            )
         return _read(OAuthClientInformationFull, self._stored.get("client"))
 
     async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
@@ -124,20 +164,35 @@ class SigningIn:
         self._log.hide_also(secret for secret in secrets if isinstance(secret, str))
 
     async def _save(self) -> None:
+        if self._is_alone:
+            return
         try:
             await anyio.to_thread.run_sync(store, self._config.url, self._stored)
         except ServerError as error:
             self.unsaved = error.words
 
     async def _listen(self) -> asyncio.Server:
-        """Listen at the port with which the client was registered; at another port, it is registered again."""
+        """Listen at the configured port, or that with which the client was registered; at another port, it is
+        registered again. Raises ServerError.
+        """
+        if self._known.callback_port or self._known.client_id:
+            try:
+                return await self._server(self._known.callback_port)
+            except OSError as error:
+                raise self._failed(
+                    f"The port {self._known.callback_port} for the sign-in cannot be used: {error.strerror}.",
+                    "End the program that uses it, or change `callbackPort`.",
+                ) from None
         known = await self.get_client_info()
         for uri in known.redirect_uris or () if known is not None else ():
             if uri.host == "127.0.0.1" and uri.port:
                 with suppress(OSError):
-                    return await asyncio.start_server(self._heard, "127.0.0.1", uri.port, limit=_MAX_REQUEST)
+                    return await self._server(uri.port)
         self._stored = {key: value for key, value in self._stored.items() if key != "client"}
-        return await asyncio.start_server(self._heard, "127.0.0.1", 0, limit=_MAX_REQUEST)
+        return await self._server(0)
+
+    async def _server(self, port: int) -> asyncio.Server:
+        return await asyncio.start_server(self._heard, "127.0.0.1", port, limit=_MAX_REQUEST)
 
     async def _redirect(self, address: str) -> None:
         parts = urlsplit(address)
