@@ -8,7 +8,6 @@ conventions have no name begin with `glyphscope.`. The same run has the same ids
 from __future__ import annotations
 
 import base64
-import hashlib
 import importlib.util
 import json
 import logging
@@ -22,6 +21,7 @@ from glyphscope.base.errors import GlyphscopeError, RegistryError
 from glyphscope.events import LimitReached, Message
 from glyphscope.events.encoding import encode_json, whole_text
 from glyphscope.registry import to_openai
+from glyphscope.runs.emitter import span_ids
 from glyphscope.store.exports.forms import RunExporter
 from glyphscope.store.exports.recorded_run import RecordedRun
 from glyphscope.store.exports.steps import Execution, RunSteps, StepGeneration, run_steps
@@ -56,21 +56,21 @@ def run_spans(runs: Sequence[RecordedRun], *, content: bool = False) -> list[Rea
     from opentelemetry.sdk.trace.sampling import ALWAYS_ON
 
     class Ids(IdGenerator):  # type: ignore[misc]  # of an optional package
-        """Ids from the run and the number of the span in it."""
+        """Ids from the run and the number of the span in it, or the call that it shows, as servers got them."""
 
-        run, number = "", 0
+        run, time, number, call = "", "", 0, ""
 
         def generate_trace_id(self) -> int:
-            return _id(128, self.run)
+            return span_ids(self.run, self.time, "")[0]
 
         def generate_span_id(self) -> int:
             self.number += 1
-            return _id(64, self.run, str(self.number))
+            return span_ids(self.run, self.time, self.call or str(self.number))[1]
 
     ids, exporter = Ids(), InMemorySpanExporter()
     for run in runs:
         started = run.started
-        ids.run, ids.number = f"{started.run} {started.time}", 0
+        ids.run, ids.time, ids.number = started.run, started.time, 0
         version = started.versions.get("glyphscope", "")
         names = {"service.name": AGENT, "service.version": version, "service.instance.id": started.run}
         own = Resource.create(names)
@@ -81,7 +81,7 @@ def run_spans(runs: Sequence[RecordedRun], *, content: bool = False) -> list[Rea
             id_generator=ids,
         )
         provider.add_span_processor(SimpleSpanProcessor(exporter))
-        _Trace(provider.get_tracer(AGENT, version), run_steps(run), content).make()
+        _Trace(provider.get_tracer(AGENT, version), run_steps(run), content, ids).make()
     spans = list(exporter.get_finished_spans())
     if runs and not spans:
         raise GlyphscopeError(
@@ -234,18 +234,14 @@ def _attribute(value: Any) -> Any:
     return whole_text(value) if isinstance(value, str) else value
 
 
-def _id(bits: int, *parts: str) -> int:
-    digest = hashlib.sha256("\n".join(parts).encode()).digest()
-    return int.from_bytes(digest[: bits // 8], "big") or 1
-
-
 # the spans of a run
 
 
 class _Trace:
     """Makes the spans of one run with OpenTelemetry's tracer."""
 
-    def __init__(self, tracer: Any, run: RunSteps, content: bool) -> None:
+    def __init__(self, tracer: Any, run: RunSteps, content: bool, ids: Any) -> None:
+        self._ids = ids
         self._tracer, self._run, self._content = tracer, run, content
         self._model = run.run.started.model
 
@@ -264,7 +260,9 @@ class _Trace:
                 self._finish(span, *self._chat_error(step), step.ended)
             else:
                 name = f"execute_tool {step.tool}"
+                self._ids.call = step.call
                 span = self._span(name, inside, SpanKind.INTERNAL, self._tool(step), step.began)
+                self._ids.call = ""
                 self._finish(span, *_tool_error(step), step.ended)
         for event in run.run.events:
             if isinstance(event, LimitReached):

@@ -16,7 +16,9 @@ from glyphscope.evals.running.tool_servers import ToolServers
 from glyphscope.evals.suites.reading import load_suite
 from glyphscope.events import ToolResult, ToolStarted
 from glyphscope.models.scripted import ScriptedModel
+from glyphscope.store.exports import RecordedRun
 from glyphscope.tools.mcp import ServerConfig
+from glyphscope_plugins.spans import run_spans
 from mcp_servers import scripted
 from scripted_http import http_server
 from sdk_server import sdk_http
@@ -221,3 +223,14 @@ def test_the_python_interface_takes_files_of_servers(tmp_path):
         mcp=tmp_path / "servers.json",
     )
     assert "count 1" in answers(ResultFolder.open(result.path))
+
+
+def test_a_call_of_a_run_carries_the_trace_context_of_its_exported_span(tmp_path):
+    pytest.importorskip("opentelemetry.sdk")
+    tool = {**TOOL, "name": "meta"}
+    suite = suite_file(tmp_path, ("a", {"expect": {"calls": [{"tools": ["meta"]}]}}), tools=(tool,))
+    result = evaluated(tmp_path, suite, ToolServers([counter()]), turns=("{action=meta}", "done"))
+    (meta,) = map(json.loads, answers(result))
+    run = RecordedRun(result.record(next(iter(result.samples())).runs[0]).events)
+    (span,) = [each for each in run_spans([run]) if each.name == "execute_tool meta"]
+    assert meta["traceparent"] == f"00-{span.context.trace_id:032x}-{span.context.span_id:016x}-01"

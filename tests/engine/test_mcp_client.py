@@ -238,3 +238,40 @@ def test_the_sdk_is_not_loaded_before_a_server_is_started():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.stderr.strip() == "[]"
+
+
+def test_a_tool_that_must_be_called_as_a_task_is_asked_for_its_state_until_it_ends():
+    said = []
+    with opened("tasks", "version=2025-11-25") as server:
+        assert "task" in [tool.name for tool in server.tools()]
+        found = server.call(
+            "task", {}, seconds=20, cancel=threading.Event(), progress=lambda *each: said.append(each[2])
+        )
+        assert found.content[0].text == "long: [20000, 'tasks/get', 'tasks/get', 'tasks/get']"
+        assert said[0] == "half"
+        assert call(server, "echo", {"text": "x"}).ok, "others are called as before"
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "words"), [("failed", "the task broke"), ("odd", "its task, is not MCP")]
+)
+def test_a_task_that_fails_or_is_not_one_is_an_error_of_the_call(behaviour, words):
+    with opened(f"tasks={behaviour}", "version=2025-11-25") as server:
+        found = call(server, "task")
+        assert found.fault == "protocol" and words in found.message
+        assert call(server, "echo", {"text": "x"}).ok
+
+
+def test_a_task_that_takes_too_long_is_cancelled_at_the_server():
+    with opened("tasks=endless", "version=2025-11-25") as server:
+        assert call(server, "task", seconds=0.5).fault == "timeout"
+        until = time.monotonic() + 10
+        while "cancelled t1" not in server.stderr:
+            assert time.monotonic() < until
+            time.sleep(0.02)
+
+
+def test_without_tasks_such_a_tool_is_named_and_left_out():
+    with opened("bad-schemas") as server:
+        (problem,) = [each for each in server.tool_problems if each.tool == "task"]
+        assert not problem.usable and "does not declare those" in problem.message

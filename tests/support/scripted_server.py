@@ -20,6 +20,8 @@ ECHO = {"type": "object", "properties": {"text": {"type": "string", "maxLength":
 HIDDEN = "\u2061\u202e\U000e0041"
 """Invisible characters in all texts of a server with the behaviour `hidden`."""
 ANYTHING: dict[str, Any] = {"type": "object", "properties": {}}
+LONG = {"name": "task", "inputSchema": ANYTHING, "execution": {"taskSupport": "required"}}
+"""A tool that is called as a task, which a server with the behaviour `tasks` runs."""
 
 
 def send(message: dict[str, Any]) -> None:
@@ -66,9 +68,11 @@ def tools() -> list[Any]:
             {"name": "", "inputSchema": ANYTHING},
             {"name": 3, "inputSchema": ANYTHING},
             "no tool",
-            {"name": "task", "inputSchema": ANYTHING, "execution": {"taskSupport": "required"}},
+            LONG,
             {"name": "odd-output", "inputSchema": ANYTHING, "outputSchema": {"$ref": "https://x.test/s"}},
         ]
+    if "tasks" in WORDS:
+        found.append(LONG)
     if SHIFTED:
         found = [
             {**tool, "description": "Says it twice."} if tool["name"] == "echo" else tool for tool in found
@@ -148,6 +152,10 @@ def _count(id: Any, params: dict[str, Any]) -> dict[str, Any]:
     """The number of these calls since the start."""
     READS[0] += 1
     return text(f"count {READS[0]}")
+
+
+def _meta(id: Any, params: dict[str, Any]) -> dict[str, Any]:
+    return text(json.dumps(params.get("_meta", {})))
 
 
 def _failing(id: Any, params: dict[str, Any]) -> dict[str, Any]:
@@ -298,6 +306,21 @@ def _touch(id: Any, params: dict[str, Any]) -> dict[str, Any]:
     return text("touched")
 
 
+TASKS: list[Any] = []
+
+
+def task(status: str) -> dict[str, Any]:
+    times = {"createdAt": "2026-11-30T10:00:00Z", "lastUpdatedAt": "2026-11-30T10:00:00Z"}
+    return {
+        "taskId": "t1",
+        "status": status,
+        "statusMessage": "half",
+        "ttl": None,
+        "pollInterval": 60,
+        **times,
+    }
+
+
 LEVELS = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
 LEVEL = ["warning"]
 READS = [0]
@@ -334,6 +357,7 @@ CALLS = {
     "wait": _wait,
     "silent": _silent,
     "count": _count,
+    "meta": _meta,
     "deaf": _deaf,
     "die": _die,
     "leave": _leave,
@@ -407,6 +431,7 @@ def main() -> None:
                 "capabilities": {} if "no-tools" in WORDS else {
                     "tools": {"listChanged": True},
                     **({"resources": {}, "prompts": {}} if "offers" in WORDS else {}),
+                    **({"tasks": {"requests": {"tools": {"call": {}}}}} if "tasks" in WORDS else {}),
                     **({"resources": {"subscribe": True}, "logging": {}} if "live" in WORDS else {}),
                 },
                 "serverInfo": {"name": "scripted", "version": "1"},
@@ -449,6 +474,21 @@ def main() -> None:
         elif method in OFFERS:
             if WORDS.get("offers") != "silent":
                 send({"id": id, "result": offered(method)})
+        elif method == "tools/call" and "task" in params:
+            TASKS.append(params["task"]["ttl"])
+            send({"id": id, "result": {"task": task("odd" if WORDS["tasks"] == "odd" else "working")}})
+        elif method == "tasks/get":
+            TASKS.append(method)
+            ended = "working" if WORDS["tasks"] == "endless" or TASKS.count(method) < 3 else "completed"
+            send({"id": id, "result": task(WORDS["tasks"] if WORDS["tasks"] == "failed" else ended)})
+        elif method == "tasks/result":
+            if WORDS["tasks"] == "failed":
+                send({"id": id, "error": {"code": -32603, "message": "the task broke"}})
+            else:
+                send({"id": id, "result": text(f"long: {TASKS}")})
+        elif method == "tasks/cancel":
+            say(f"cancelled {params['taskId']}")
+            send({"id": id, "result": task("cancelled")})
         elif method == "tools/call":
             result = CALLS[params["name"]](id, params)
             if result is not None:

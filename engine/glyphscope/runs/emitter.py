@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import platform
 import time
 import uuid
@@ -22,6 +23,14 @@ PACKAGES = ("glyphscope", "llama-cpp-python", "llguidance", "jsonschema", "glyph
 """The packages whose versions can change a run's result, in addition to Python."""
 
 
+def span_ids(run: str, time: str, span: str) -> tuple[int, int]:
+    """The ids of a run's trace (128 bits) and of a span in it (64 bits), the same whenever they are made."""
+    key = f"{run} {time}"
+    digests = (hashlib.sha256(text.encode()).digest() for text in (key, f"{key}\n{span}"))
+    trace, own = (int.from_bytes(digest[:size], "big") or 1 for digest, size in zip(digests, (16, 8)))
+    return trace, own
+
+
 class Emitter:
     """Stamps events with run, stage and the seconds since its creation. One per run.
 
@@ -31,6 +40,7 @@ class Emitter:
     def __init__(self, clock: Clock = time.perf_counter) -> None:
         self.run = uuid.uuid4().hex[:12]
         self.stage = ""
+        self._time = ""
         self._stages: Counter[str] = Counter()
         self._calls = 0
         self._clock = clock
@@ -47,8 +57,13 @@ class Emitter:
 
     def started(self, request: RunRequest, model: ModelInfo) -> RunStarted:
         """The first event of every run."""
-        wall = datetime.now(UTC).isoformat(timespec="milliseconds")
-        return self.stamp(RunStarted(request=request, model=model, versions=versions(), time=wall))
+        self._time = datetime.now(UTC).isoformat(timespec="milliseconds")
+        return self.stamp(RunStarted(request=request, model=model, versions=versions(), time=self._time))
+
+    def traceparent(self, call: str) -> str:
+        """The trace context (W3C) of a call, with the ids of its exported span."""
+        trace, span = span_ids(self.run, self._time, call)
+        return f"00-{trace:032x}-{span:016x}-01"
 
     def enter(self, stage: str, title: str, kind: StageKind = "call", turn: int = 0) -> StageStarted:
         """The first event of a stage, to which all events stamped from now on belong.

@@ -41,7 +41,7 @@ from glyphscope.runs.tool_access import why_unavailable
 from glyphscope.tools import Outcome, ToolSource
 from glyphscope.tools.approval import decide
 from glyphscope.tools.mcp.content import OutputSchema
-from glyphscope.tools.source import is_asking
+from glyphscope.tools.source import TRACEPARENT, is_asking
 from glyphscope.validation.reasons import LocatedReason, Reason, in_words
 from glyphscope.validation.tools import tools_of
 
@@ -56,7 +56,8 @@ PROGRESS_SECONDS = 0.1
 class RunningCall:
     """One running call; `events` waits for it."""
 
-    def __init__(self, source: ToolSource, started: ToolStarted, seconds: float) -> None:
+    def __init__(self, source: ToolSource, started: ToolStarted, seconds: float, trace: str) -> None:
+        self._trace = trace
         self._source, self._started, self._seconds = source, started, seconds
         self.waited = 0.0
         """Seconds in which the source waited for a person; no limit counts them."""
@@ -120,6 +121,7 @@ class RunningCall:
 
     def _work(self) -> None:
         started = self._started
+        TRACEPARENT.set(self._trace)  # of this thread
         try:
             outcome = self._source.call(
                 started.tool,
@@ -218,7 +220,9 @@ def _run_call(context: Context, call: CallReady) -> Generator[AnyEvent, None, tu
             return _result(context, call, "guard", code="ARGUMENTS_TOO_LARGE", message=message), None
     started = ToolStarted(call=call.call, tool=call.tool, source=name, arguments=given.arguments)
     yield (started := context.emitter.stamp(started))
-    work = RunningCall(source, started, context.request.loop.max_tool_seconds)
+    work = RunningCall(
+        source, started, context.request.loop.max_tool_seconds, context.emitter.traceparent(call.call)
+    )
     outcome = yield from work.events(context.interaction.cancelled, context.emitter.stamp)
     outcome = _checked(context, call.tool, outcome)
     context.spent.waited += work.waited

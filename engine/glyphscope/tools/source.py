@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, NotRequired, Protocol, TypeAlias, TypedDict, Unpack
 
@@ -44,6 +45,10 @@ class Outcome:
 def is_asking(source: object) -> bool:
     """Whether a source is waiting for the user's answer to its request, as an MCP server may."""
     return bool(getattr(source, "questions", ()))
+
+
+TRACEPARENT: ContextVar[str] = ContextVar("traceparent", default="")
+"""The trace context (W3C) of the call that this thread makes; empty for none."""
 
 
 class CallOptions(TypedDict):

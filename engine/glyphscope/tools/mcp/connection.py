@@ -53,6 +53,8 @@ _LISTS_APART = 1.0
 """Minimum seconds between two requests for a list, for servers that constantly report changes."""
 _MAX_ROUNDS = 10
 """The maximum number of requests for input in reply to one request."""
+_POLLS, _POLLS_APART, _POLLS_MOST = 1.0, 0.05, 30.0
+"""Seconds between two requests for the state of a task: without a server's wish, and the least and most of a wish."""
 _GOODBYE = 1.0
 """Maximum seconds for ending an HTTP session."""
 _ENDED_HERE, _SESSION_GONE = "Connection closed", "Session terminated"
@@ -115,6 +117,7 @@ class Connection:
         self._is_ready = False
         self.is_modern = False
         """Whether it uses version 2026-07-28 or later, which lacks `logging/setLevel` and `resources/subscribe`."""
+        self._has_tasks = False
         self._lost = ""  # why the server ended by itself
         self.stopping = False
 
@@ -229,6 +232,7 @@ class Connection:
 
             about = await self._introduce(session, seconds)
             capabilities = session.server_capabilities
+            self._has_tasks = _runs_tasks(capabilities)
             if capabilities is None or capabilities.tools is None:
                 listing = Listing(problem="The server offers no tools.")
             else:
@@ -302,7 +306,7 @@ class Connection:
 
     async def _list(self, ask: Ask, *, needed: bool = False) -> Listing:
         """All tools. With `needed`, raises ServerError if not even the first page is received."""
-        reader = ListReader()
+        reader = ListReader(has_tasks=self._has_tasks)
         try:
             problem = await self._read(ask, "tools/list", "tools", reader.take, self._no_tools)
         except NoList as error:
@@ -386,7 +390,9 @@ class Connection:
                     )
             except ValidationError as error:
                 first = error.errors(include_url=False, include_input=False)[0]
-                call.replies.put(CallFailure(f"The server's request for input is not MCP: {first['msg']}."))
+                call.replies.put(
+                    CallFailure(f"The server's request for input, or its task, is not MCP: {first['msg']}.")
+                )
             else:
                 call.replies.put(CallResult(result))
 
@@ -397,6 +403,8 @@ class Connection:
         params = call.params
         for _round in range(_MAX_ROUNDS):
             result = await ask(call.method, dict(params), {**options})
+            if "task" in params and isinstance(result.get("task"), dict):
+                return await self._finished(ask, call, types.Task.model_validate(result["task"]))
             if result.get("resultType", "complete") != "input_required":
                 return result
             needed = types.InputRequiredResult.model_validate(result)
@@ -417,6 +425,22 @@ class Connection:
             if needed.request_state is not None:
                 params["requestState"] = needed.request_state
         raise MCPError(code=LOCAL_ERROR, message=f"The server asked for input {_MAX_ROUNDS} times.")
+
+    async def _finished(self, ask: Ask, call: ServerCall, task: types.Task) -> dict[str, Any]:
+        """The result of a task (2025-11-25): its state is asked for until it ends. Cancelled when abandoned."""
+        which = {"taskId": task.task_id}
+        try:
+            while task.status == "working":
+                if task.status_message:
+                    call.replies.put(CallProgress(0.0, None, task.status_message))
+                interval = _POLLS if task.poll_interval is None else task.poll_interval / 1000
+                await anyio.sleep(min(max(interval, _POLLS_APART), _POLLS_MOST))
+                task = types.Task.model_validate(await ask("tasks/get", dict(which), {}))
+            return await ask("tasks/result", dict(which), {})  # it waits, if the task needs input
+        except asyncio.CancelledError:
+            with anyio.move_on_after(_GOODBYE, shield=True), suppress(MCPError):
+                await ask("tasks/cancel", dict(which), {})
+            raise
 
     def _words(self, error: MCPError) -> str:
         """The message of an error, with its code if the server sent it."""
@@ -497,6 +521,12 @@ def _features(found: types.ServerCapabilities | None) -> tuple[str, ...]:
         if name in ("tools", "resources", "prompts") and isinstance(value, dict):
             names += [f"{name}/{key}" for key, on in value.items() if on is True]
     return tuple(names)
+
+
+def _runs_tasks(found: types.ServerCapabilities | None) -> bool:
+    """Whether the server declares calls of tools as tasks."""
+    tasks = getattr(found, "tasks", None)
+    return bool(tasks and tasks.requests and tasks.requests.tools and tasks.requests.tools.call is not None)
 
 
 def _abandon(call: ServerCall) -> None:

@@ -32,19 +32,24 @@ class ToolProblem:
 
 @dataclass(frozen=True, kw_only=True)
 class Listing:
-    """The usable tools, their annotations, and problems; `problem` concerns the list as a whole."""
+    """The usable tools, their annotations, and problems; `problem` concerns the list as a whole. `tasks` are the tools
+    that can be called only as a task.
+    """
 
     tools: tuple[Tool, ...] = ()
     claims: dict[str, dict[str, Any]] = field(default_factory=dict)
     outputs: dict[str, OutputSchema] = field(default_factory=dict)
+    tasks: frozenset[str] = frozenset()
     problems: tuple[ToolProblem, ...] = ()
     problem: str = ""
 
 
 class ListReader:
-    """Reads the entries as the pages arrive."""
+    """Reads the entries as the pages arrive. `has_tasks`: the server runs calls of tools as tasks."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, has_tasks: bool = False) -> None:
+        self._has_tasks = has_tasks
+        self._tasks: set[str] = set()
         self._tools: dict[str, Tool] = {}
         self._claims: dict[str, dict[str, Any]] = {}
         self._outputs: dict[str, OutputSchema] = {}
@@ -71,8 +76,9 @@ class ListReader:
             self._report(name, "Its inputSchema is not a JSON Schema of type object.")
             return
         execution = entry.get("execution")
-        if isinstance(execution, dict) and execution.get("taskSupport") == "required":
-            self._report(name, "It can be called only as a task of MCP, and those are not supported.")
+        as_task = isinstance(execution, dict) and execution.get("taskSupport") == "required"
+        if as_task and not self._has_tasks:
+            self._report(name, "It can be called only as a task, and the server does not declare those.")
             return
         try:
             made = make_tool(name, description if isinstance(description, str) else "", parameters)
@@ -94,6 +100,8 @@ class ListReader:
                 words = f"Answers are not checked against its output schema: {str(error) or 'it is nested too deep.'}"
                 self._report(name, words, usable=True)
         self._tools[name] = made
+        if as_task:
+            self._tasks.add(name)
 
     def _report(self, tool: str, message: str, *, usable: bool = False) -> None:
         self._problems.append(ToolProblem(tool=tool, message=message, usable=usable))
@@ -101,7 +109,7 @@ class ListReader:
     def listing(self, problem: str = "") -> Listing:
         return Listing(
             tools=tuple(self._tools.values()), claims=self._claims, outputs=self._outputs,
-            problems=tuple(self._problems), problem=problem,
+            tasks=frozenset(self._tasks), problems=tuple(self._problems), problem=problem,
         )  # fmt: skip
 
 

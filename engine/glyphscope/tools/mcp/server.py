@@ -45,7 +45,7 @@ from glyphscope.tools.mcp.offers import (
     read_completion,
 )
 from glyphscope.tools.mcp.questions import Question
-from glyphscope.tools.source import CallOptions, Fault, Outcome
+from glyphscope.tools.source import TRACEPARENT, CallOptions, Fault, Outcome
 
 if TYPE_CHECKING:
     from glyphscope.tools.mcp.connection import Connection
@@ -244,7 +244,11 @@ class McpServer:
         listing = self._listing
         if failure := self._uncallable(listing, tool, arguments):
             return failure
-        params = {"name": tool, "arguments": arguments}
+        params: dict[str, Any] = {"name": tool, "arguments": arguments}
+        if parent := TRACEPARENT.get():
+            params["_meta"] = {"traceparent": parent}
+        if tool in listing.tasks:  # the result is then read from the task
+            params["task"] = {"ttl": round(options["seconds"] * 1000)}
         found = self._ask("tools/call", params, "tool", **options)
         return _read(found, lambda result: read_result(result, listing.outputs.get(tool)))
 
