@@ -225,7 +225,7 @@ def test_the_python_interface_takes_files_of_servers(tmp_path):
     assert "count 1" in answers(ResultFolder.open(result.path))
 
 
-def test_a_call_of_a_run_carries_the_trace_context_of_its_exported_span(tmp_path):
+def test_a_call_of_a_run_has_the_trace_context_of_its_exported_span(tmp_path):
     pytest.importorskip("opentelemetry.sdk")
     tool = {**TOOL, "name": "meta"}
     suite = suite_file(tmp_path, ("a", {"expect": {"calls": [{"tools": ["meta"]}]}}), tools=(tool,))
