@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 _PUBLIC = frozenset({
     "Answer", "ApprovalRule", "Evaluation", "GlyphscopeError", "LoadOptions", "LoopSettings", "Message", "Model",
-    "RepairSettings", "Run", "Sampling", "Tools", "__all__", "assert_tool_call", "build_grammar", "check_call",
-    "evaluate", "open_model", "read_run",
+    "RepairSettings", "Run", "Sampling", "Tools", "Validator", "Verdict", "__all__", "assert_tool_call",
+    "build_grammar", "check_call", "evaluate", "open_model", "read_run",
 })  # fmt: skip
 """Listed here because `from glyphscope import …` first asks this module, even for a module of the engine."""
 

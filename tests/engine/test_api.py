@@ -11,7 +11,17 @@ import pytest
 from pydantic import BaseModel, Field
 
 import glyphscope
-from glyphscope import GlyphscopeError, Model, Tools, api, build_grammar, check_call, open_model, read_run
+from glyphscope import (
+    GlyphscopeError,
+    Model,
+    Tools,
+    Validator,
+    api,
+    build_grammar,
+    check_call,
+    open_model,
+    read_run,
+)
 from glyphscope.base.errors import RegistryError
 from glyphscope.events import Answer, Relaxed, RunFinished, RunRequest, RunStarted
 from glyphscope.registry import default_registry
@@ -257,3 +267,52 @@ def test_a_run_is_branched_without_a_rule_of_its_answer() -> None:
         assert branch.state.started.request.relaxed == (Relaxed("answer", "/part"),)
         with pytest.raises(GlyphscopeError, match="has no rule nothing"):
             model.branch(run, 0, "one", relax=("answer", "/nothing"))
+
+
+# -- a call piece by piece -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("notation", "shape", "text"),
+    [
+        ("json", "name-arguments", '{"name":"search","arguments":{"query":"AI news","max_results":10}}'),
+        ("json", "flat", '{"action": "search", "query": "AI news", "max_results": 10}'),
+        ("glyph", "flat", '{action="search" query="AI news" max_results=10}'),
+        ("glyph", "tool-args", 'search{query="AI news" max_results=10}'),
+    ],
+)
+@pytest.mark.parametrize("size", [1, 3, 1000])
+def test_a_validator_knows_the_tool_and_the_fields_of_a_call_as_its_pieces_come(notation, shape, text, size):
+    validator = Validator("default", notation=notation, shape=shape)
+    verdicts = [validator.push(text[at : at + size]) for at in range(0, len(text), size)]
+    last = validator.end()
+    assert (last.tool, last.allowed, last.complete, last.valid) == ("search", True, True, True)
+    assert last.fields == {"query": "AI news", "max_results": 10} and last.violations == ()
+    if size == 1:
+        known = [verdict.tool for verdict in verdicts]
+        assert known[0] is None and known.index("search") < text.index("10")
+        names = [[*verdict.fields] for verdict in verdicts]
+        assert ["query"] in names
+
+
+def test_a_validator_finds_an_unknown_tool_and_a_value_outside_its_range_before_the_call_ends():
+    validator = Validator("default", notation="glyph", shape="flat")
+    verdict = validator.push('{action="hack_server"')
+    assert (verdict.tool, verdict.allowed, verdict.violations[0].code) == (
+        "hack_server",
+        False,
+        "UNKNOWN_TOOL",
+    )
+    validator = Validator("default", notation="glyph", shape="flat")
+    assert validator.push('{action="calculate" precision=9').violations == ()
+    (violation,) = validator.push("9 ").violations
+    assert (violation.code, violation.path) == ("CONSTRAINT_MAX", "/precision")
+    ended = validator.push('expression="1+1"}')
+    assert ended.complete and not ended.valid and ended.fields == {"expression": "1+1"}
+
+
+def test_a_validator_reports_what_is_missing_at_the_end():
+    validator = Validator()
+    assert validator.push('{"name":"search","argum').violations == ()
+    ended = validator.end()
+    assert not ended.valid and [each.code for each in ended.violations] == ["TRUNCATED"]

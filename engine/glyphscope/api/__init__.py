@@ -3,7 +3,7 @@
 The names in `__all__` and their documented behaviour follow semantic versioning; all other modules are internal.
 """
 
-from glyphscope.api.checking import assert_tool_call, build_grammar, check_call
+from glyphscope.api.checking import Validator, Verdict, assert_tool_call, build_grammar, check_call
 from glyphscope.api.evaluation import Evaluation, evaluate
 from glyphscope.api.runs import Model, Run, open_model, read_run
 from glyphscope.api.tools import Tools
@@ -20,6 +20,6 @@ from glyphscope.events import (
 
 __all__ = [
     "Answer", "ApprovalRule", "Evaluation", "GlyphscopeError", "LoadOptions", "LoopSettings", "Message",
-    "Model", "RepairSettings", "Run", "Sampling", "Tools", "assert_tool_call", "build_grammar", "check_call",
-    "evaluate", "open_model", "read_run",
+    "Model", "RepairSettings", "Run", "Sampling", "Tools", "Validator", "Verdict", "assert_tool_call",
+    "build_grammar", "check_call", "evaluate", "open_model", "read_run",
 ]  # fmt: skip

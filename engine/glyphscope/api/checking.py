@@ -5,16 +5,18 @@ assertion whose failure names the field, the character, and the values that were
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Any, Literal
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, NamedTuple
 
 from glyphscope.api.runs import Run
 from glyphscope.api.tools import ToolLike, Tools
+from glyphscope.base.pointer import step_of
 from glyphscope.base.visible import visible
-from glyphscope.events import ArgumentOrder, Notation, Shape, Violation, default_order
+from glyphscope.events import ArgumentOrder, FieldClosed, Notation, RunEvent, Shape, Violation, default_order
 from glyphscope.grammar.builder.json_schema import call_schema
 from glyphscope.grammar.gbnf.emit.emit import emit_gbnf
 from glyphscope.grammar.lark.emit import to_lark
+from glyphscope.notation.shapes import shape_keys
 from glyphscope.turns import TurnOptions, build_call_grammar
 from glyphscope.validation.call import CallValidator, CheckError, CheckReport
 from glyphscope.validation.matching import Values
@@ -31,6 +33,54 @@ def check_call(
     validator.feed(text)
     validator.finish()
     return validator.report()
+
+
+class Verdict(NamedTuple):
+    """The verdict on a call so far. `tool` is None until its name is complete; `allowed` is then whether it may be
+    called. `fields` has the complete arguments without a violation, by name. A `valid` call is complete.
+    """
+
+    tool: str | None
+    allowed: bool | None
+    fields: Mapping[str, Any]
+    violations: tuple[Violation, ...]
+    complete: bool
+    valid: bool
+
+
+class Validator:
+    """Judges one call while it is written: `push` each piece of its text, of any size.
+
+    A violation comes with the character that decides it, so that a model can be stopped there. Raises RegistryError,
+    and NotationError if the shape cannot write one of the tools.
+    """
+
+    def __init__(
+        self, tools: ToolLike = "default", *, notation: Notation = "json", shape: Shape = "name-arguments"
+    ) -> None:
+        self._validator = CallValidator(Tools(tools).registry, notation, shape)
+        self._keys = shape_keys(shape)
+        self._fields: dict[str, Any] = {}
+
+    def push(self, text: str) -> Verdict:
+        """The verdict after this piece."""
+        return self._verdict(self._validator.feed(text))
+
+    def end(self) -> Verdict:
+        """The verdict on the whole text: what is missing at its end is a violation too."""
+        return self._verdict(self._validator.finish())
+
+    def _verdict(self, events: Sequence[RunEvent]) -> Verdict:
+        for event in events:
+            if isinstance(event, FieldClosed) and event.status == "holds":
+                steps = [step_of(step) for step in event.path.split("/")[1:]]
+                inside = len(steps) == 2 and steps[0] == self._keys[1]
+                if inside or (len(steps) == 1 and steps[0] not in self._keys):
+                    self._fields[steps[-1]] = event.value
+        read = self._validator
+        allowed = None if read.tool is None else read.tool_allowed
+        found = tuple(read.violations)
+        return Verdict(read.tool, allowed, dict(self._fields), found, read.complete, read.valid)
 
 
 def build_grammar(
