@@ -5,13 +5,19 @@ import json
 import pytest
 from jsonschema import Draft202012Validator
 
-from glyphscope.base.errors import GlyphscopeError, ModelError, StorageError
+from glyphscope.base.errors import GlyphscopeError, ModelError, StorageError, SuiteError
 from glyphscope.evals.statistics import share, spread
 from glyphscope.events import Sampling, ToolContent
 from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import Tool, ToolRegistry
 from glyphscope.tools import Outcome
-from glyphscope_plugins.lab.mask_driven import MaskDrivenLab, build_tool_call_schema, check_folder, write_lab
+from glyphscope_plugins.lab.mask_driven import (
+    MaskDrivenLab,
+    build_tool_call_schema,
+    check_folder,
+    gold_model,
+    write_lab,
+)
 from glyphscope_plugins.verbs.tools import verb_tools
 
 TENSE = {"type": "string", "enum": ["past", "present"]}
@@ -97,6 +103,28 @@ def test_twenty_prompts_have_five_for_each_tool_and_every_gold_call_succeeds():
     schema = Draft202012Validator(build_tool_call_schema({t.name: t.parameters for t in tools.values()}))
     for call in gold:
         schema.validate({"name": call.tools[0], "arguments": call.arguments})
+
+
+@pytest.mark.parametrize(("suite", "prompts"), [("mask-driven", 20), ("mask-driven-examples", 4)])
+def test_the_stub_answers_each_prompt_with_its_gold_call(suite, prompts):
+    source = Source(tools=verb_tools())
+    entries = list(MaskDrivenLab(gold_model(suite), source, Sampling(), runs=2, suite=suite).entries())
+    assert len(entries) == 2 * prompts and all(entry.right_call for entry in entries)
+    assert not [entry.parse_error or entry.dispatch_error for entry in entries if not entry.tool_result]
+    assert source.calls == [(entry.expected_tool, entry.expected_args) for entry in entries]
+
+
+def test_a_prompt_with_several_expected_calls_has_no_stub(tmp_path):
+    two = {"id": "two", "prompt": "x", "expect": {"calls": [GOLD, GOLD]}}
+    suite = {
+        "glyphscope_suite": 1,
+        "name": "lab",
+        "about": "A lab.",
+        "registry": ToolRegistry(TOOLS).to_document(),
+    }
+    (tmp_path / "two.json").write_text(json.dumps({**suite, "scenarios": [two]}))
+    with pytest.raises(SuiteError, match="one expected call"):
+        gold_model(str(tmp_path / "two.json"))
 
 
 @pytest.mark.parametrize(

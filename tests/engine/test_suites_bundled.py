@@ -25,7 +25,15 @@ from glyphscope.tools.demo import calculate
 from glyphscope.validation import CallValidator
 from gold_calls import expected, golds
 
-SUITES = ("many-tools", "mask-driven", "reliability", "routing", "starter", "tool-calls")
+SUITES = (
+    "many-tools",
+    "mask-driven",
+    "mask-driven-examples",
+    "reliability",
+    "routing",
+    "starter",
+    "tool-calls",
+)
 STYLES = (("glyph", "glyph"), ("glyph-canonical", "glyph"), ("json", "json"))
 
 

@@ -22,10 +22,12 @@ from glyphscope.processes import own_command
 from glyphscope.tools.mcp import McpServer, command_server
 from glyphscope_plugins.lab.mask_driven import (
     RESULTS,
+    SUITE,
     TIMINGS,
     Entry,
     MaskDrivenLab,
     check_folder,
+    gold_model,
     results_of,
     write_lab,
 )
@@ -48,23 +50,35 @@ def mask_driven(
             min=1, max=20, help="Number of runs of all prompts; from the second on, masks are cached."
         ),
     ] = 2,
+    suite: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME|FILE", help="The prompts: a suite in which each expects one call of a verb tool."
+        ),
+    ] = SUITE,
+    stub: Annotated[
+        bool, typer.Option("--stub", help="Without a model: each prompt is answered with the expected call.")
+    ] = False,
     loading: LoadingOption,
     stored: StoredPromptsOption,
     as_json: JsonOption = False,
 ) -> None:
-    """Twenty prompts for the four verb tools: a masked name, masked arguments, parsed, and called over MCP.
+    """Prompts for the four verb tools: a masked name, masked arguments, parsed, and called over MCP.
 
     Writes transcript.json, results.json, timings.json and manifest.json. Exit code 1 where a call did not parse.
     """
     check_folder(out)
     options = loading.options(model)
+    gold = gold_model(suite) if stub else None
     words = own_command("mcp", "serve-verbs")
     with ExitStack() as stack:
         server = McpServer(command_server(words, SERVER))
         stack.callback(server.close)
         server.open()
-        source = stack.enter_context(opened(model, options=options, prompts=stored.cache, quiet=as_json))
-        lab = MaskDrivenLab(source, server, Sampling(temperature=temperature, seed=seed), runs)
+        source = gold or stack.enter_context(
+            opened(model, options=options, prompts=stored.cache, quiet=as_json)
+        )
+        lab = MaskDrivenLab(source, server, Sampling(temperature=temperature, seed=seed), runs, suite)
         prompts = len(lab.samples) // runs
         entries: list[Entry] = []
         for entry in stack.enter_context(closing(lab.entries())):

@@ -22,7 +22,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from glyphscope.base.errors import GlyphscopeError, ModelError, StorageError
+from glyphscope.base.errors import GlyphscopeError, ModelError, StorageError, SuiteError
 from glyphscope.base.inputs import storage_error
 from glyphscope.base.json_values import json_file
 from glyphscope.evals.matrix.plan import Matrix, Planned, plan_of
@@ -31,9 +31,11 @@ from glyphscope.evals.running.progress import Control
 from glyphscope.evals.running.requests import request_for
 from glyphscope.evals.running.worker_pool import FinishedSample
 from glyphscope.evals.statistics import share, spread
+from glyphscope.evals.suites.reading import load_suite
 from glyphscope.events import ApprovalRule, ModelInfo, RunRequest, Sampling, ToolResult
 from glyphscope.grammar.checking import SafeValidator
 from glyphscope.models.interface import Model
+from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import ToolRegistry
 from glyphscope.registry.making import object_schema
 from glyphscope.runs import NonInteractive, PreparedRequest, RunState, run_state
@@ -45,6 +47,7 @@ from glyphscope.turns.parts import before_arguments
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 SUITE = "mask-driven"
+STUB = "stub with the expected calls"
 CALL_SECONDS = 30.0
 """The time limit for the server to answer one call."""
 TRANSCRIPT, RESULTS, TIMINGS, MANIFEST = "transcript.json", "results.json", "timings.json", "manifest.json"
@@ -109,6 +112,20 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     def right_call(self) -> bool:
         call = self.parsed_tool_call or {}
         return self.right_tool and call.get("arguments") == self.expected_args
+
+
+def gold_model(suite: str = SUITE) -> ScriptedModel:
+    """A model that answers each scenario with the call that it expects: the lab then only tests what is around a model.
+
+    Raises SuiteError, also for a scenario that does not expect exactly one call.
+    """
+    turns: list[str] = []
+    for scenario in load_suite(suite).scenarios:
+        if len(scenario.expect.calls) != 1:
+            raise SuiteError("The lab needs one expected call for each prompt.", where=scenario.id)
+        (call,) = scenario.expect.calls
+        turns += (json.dumps(call.tools[0]), json.dumps(call.arguments or {}, separators=(",", ":")) + "}")
+    return ScriptedModel(turns=turns, name=STUB)
 
 
 class MaskDrivenLab:
