@@ -26,14 +26,8 @@ from glyphscope.validation import CallValidator
 from gold_calls import expected, golds
 
 SUITES = (
-    "many-tools",
-    "mask-driven",
-    "mask-driven-examples",
-    "reliability",
-    "routing",
-    "starter",
-    "tool-calls",
-)
+    "many-tools", "mask-driven-examples", "mask-driven", "reliability", "routing", "starter", "tool-calls",
+)  # fmt: skip
 STYLES = (("glyph", "glyph"), ("glyph-canonical", "glyph"), ("json", "json"))
 
 
