@@ -414,7 +414,8 @@ def test_the_results_of_tools_are_exported_complete():
 
 
 def test_no_form_has_a_servers_command_line_an_address_or_the_home_folder(tmp_path):
-    events = run_of(GOOD, constraint="mask")
+    call = '{"tool": "search", "args": {"query": "AI news"}}'  # in JSON, which all forms can have
+    events = run_of(call, constraint="mask", notation="json", shape="tool-args")
     started = events[0]
     secret = ApprovalRule(tool="search", action="allow", identity="server --key hunter2")
     home = str(Path.home() / "models" / "m.gguf")
@@ -425,3 +426,18 @@ def test_no_form_has_a_servers_command_line_an_address_or_the_home_folder(tmp_pa
     for form in EXPORTS:
         text = exported(tuple(redacted(events)), form)
         assert "hunter2" not in text and str(Path.home()) not in text, form
+
+
+def test_the_constraint_of_a_run_is_exported_as_the_member_of_a_request():
+    run = RecordedRun(run_of(GOOD, notation="json", shape="tool-args"))
+    schema = json.loads(export(run, "json-schema"))
+    assert json.loads(export(run, "response-format"))["response_format"]["json_schema"]["schema"] == schema
+    assert json.loads(export(run, "structured-outputs")) == {"structured_outputs": {"json": schema}}
+    assert json.loads(export(run, "structural-tag"))["format"]["triggers"] == ['{"tool": "']
+    glyph = RecordedRun(run_of(GOOD))
+    assert json.loads(export(glyph, "structured-outputs"))["structured_outputs"]["grammar"] == export(
+        glyph, "gbnf"
+    )
+    for form in ("response-format", "structural-tag"):
+        with pytest.raises(GlyphscopeError, match="JSON only"):
+            export(glyph, form)

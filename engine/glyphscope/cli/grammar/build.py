@@ -28,7 +28,7 @@ from glyphscope.cli.inputs import (
 )
 from glyphscope.cli.options import JsonOption, NotationOption, OrderOption, RegistryOption, ShapeOption
 from glyphscope.cli.output import console, diagnostics, print_json, print_note
-from glyphscope.events import default_order
+from glyphscope.events import Notation, default_order
 from glyphscope.grammar import (
     build_value_grammar,
     call_schema,
@@ -37,6 +37,7 @@ from glyphscope.grammar import (
     registry_contradictions,
     to_lark,
 )
+from glyphscope.grammar.builder.json_schema import response_format, structural_tag
 from glyphscope.grammar.builder.notes import constraint_notes
 from glyphscope.grammar.builder.tools import SCHEMA, Part, chosen_tools
 from glyphscope.grammar.gbnf import Diagnostic, emit_gbnf
@@ -71,10 +72,20 @@ def build(
         bool, typer.Option("--comments", help="Add the schema location of each rule as a comment in GBNF.")
     ] = False,
     to: Annotated[
-        Literal["lark", "gbnf", "json-schema", "openai-chat", "openai-responses"],
+        Literal[
+            "lark",
+            "gbnf",
+            "json-schema",
+            "response-format",
+            "structured-outputs",
+            "structural-tag",
+            "openai-chat",
+            "openai-responses",
+        ],
         typer.Option(
-            help="The format: gbnf for llama.cpp, lark for llguidance; or the tools themselves for OpenAI's "
-            "Chat Completions or Responses."
+            help="The format: gbnf for llama.cpp, lark for llguidance; the member of a request with which OpenAI, "
+            "vLLM (structured-outputs) or SGLang and vLLM (structural-tag) constrain calls; or the tools "
+            "themselves for OpenAI's Chat Completions or Responses."
         ),
     ] = "lark",
     report: Annotated[
@@ -92,7 +103,7 @@ def build(
     them with the grammar. Warnings on standard error name the parts of a schema that other constraints exclude.
     """
     # the proofs compare both engines in one order: the mask's, which GBNF follows as far as it can
-    order = order or default_order("gbnf" if to == "gbnf" and not report else "mask")
+    order = order or default_order("gbnf" if to in ("gbnf", "structured-outputs") and not report else "mask")
     if schema is not None:
         if to in _APIS:
             raise InputError("A schema is not a tool.", hint="Use --registry FILE.")
@@ -102,13 +113,15 @@ def build(
                 hint="A schema has no tools: omit --registry, --part, --tool and --free-text.",
             )
         document = read_json(str(schema))
-        if report or to != "json-schema":
+        if to == "structural-tag":
+            raise InputError("A structural tag is made of tools.", hint="Use --to response-format.")
+        if report or not _has_schema(to, notation):
             grammar = build_value_grammar(document, notation, white_space=white_space, order=order)
         if report:
             emitted = emit_gbnf(grammar)
             print_unenforced((*grammar.unenforced, *emitted.unenforced), emitted.ordered, as_json=as_json)
         else:
-            _print(document if to == "json-schema" else grammar, to, comments, as_json)
+            _print(document if _has_schema(to, notation) else grammar, to, comments, as_json)
         normal = normalise(document) if not check_schema(document) else None
         if isinstance(normal, dict):
             print_contradictions(contradictions(Tool(SCHEMA, "", normal), closed=False))
@@ -117,7 +130,10 @@ def build(
     shape = in_shape(tools, shape)
     if report:
         print_proofs(tools, notation, shape, order, as_json=as_json)
-    elif to == "json-schema":
+    elif to == "structural-tag":
+        _require_json(to, notation)
+        _print(structural_tag(tools, shape, tool, free_text=free_text), to, comments, as_json)
+    elif _has_schema(to, notation):
         _print(call_schema(tools, shape, part, tool), to, comments, as_json)
     elif to in _APIS:
         _print(to_openai(tools, _APIS[to]), to, comments, as_json)
@@ -130,6 +146,20 @@ def build(
     print_contradictions(registry_contradictions(tools))
 
 
+def _has_schema(to: str, notation: Notation) -> bool:
+    """Whether the format contains a JSON Schema in place of a grammar. Raises InputError."""
+    if to == "response-format":
+        _require_json(to, notation)
+    return to in ("json-schema", "response-format") or (to == "structured-outputs" and notation == "json")
+
+
+def _require_json(to: str, notation: Notation) -> None:
+    if notation != "json":
+        raise InputError(
+            f"{to} constrains JSON only.", hint="Add --notation json, or use --to structured-outputs."
+        )
+
+
 _APIS: dict[str, Literal["chat", "responses"]] = {"openai-chat": "chat", "openai-responses": "responses"}
 
 
@@ -140,12 +170,21 @@ def _print(
     unenforced: tuple[Unenforced, ...] = ()
     ordered: tuple[Ordered, ...] = ()
     if not isinstance(grammar, Grammar):
+        if to == "response-format":
+            grammar = {"response_format": response_format(grammar)}
+        elif to == "structured-outputs":
+            grammar = {"structured_outputs": {"json": grammar}}
         text = escaped(json.dumps(grammar, indent=2, ensure_ascii=False)) + "\n"
-    elif to == "gbnf":
+    elif to in ("gbnf", "structured-outputs"):
         emitted = emit_gbnf(grammar, comments=comments, notes=notes)
         text, unenforced, ordered = emitted.text, (*grammar.unenforced, *emitted.unenforced), emitted.ordered
     else:
         text, unenforced, ordered = to_lark(grammar), lark_unenforced(grammar), grammar.ordered
+    if to == "structured-outputs" and isinstance(grammar, Grammar):
+        text = (
+            escaped(json.dumps({"structured_outputs": {"grammar": text}}, indent=2, ensure_ascii=False))
+            + "\n"
+        )
     if as_json:
         print_json({"language": to, "grammar": text, **unenforced_json(unenforced, ordered)})
         return

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from glyphscope.base.figures import duration
 from glyphscope.base.pointer import Path, to_pointer, with_value
-from glyphscope.explain.proof.breaking import BreakingText, broken, with_name
+from glyphscope.explain.proof.breaking import MAX_LENGTH, BreakingText, broken, with_name
 from glyphscope.explain.proof.instances import instances, value_at
 from glyphscope.explain.proof.places import FALSE, MAX_CONSTRAINTS, PlacedConstraint, constraints, merged
 from glyphscope.grammar.generate.example import example_arguments, example_value
@@ -40,6 +40,7 @@ _CACHED_VERDICTS = 20_000
 _SECONDS = 20.0
 """CPU time for one tool, enough for 2,000 constraints; further ones are reported as not tried."""
 _NOTHING = object()
+_TOO_LONG = f"a text that breaks it has more than {MAX_LENGTH:,} characters, too many for the engines; the limit is in the grammar"
 _NO_VALUE = "no value was found that breaks it: other constraints may leave it nothing to reject"
 _UNREAD = "a grammar of the text of a value is what a mask writes, and no validator judges values by it"
 
@@ -185,9 +186,7 @@ class _Finder:
                 break
         if strict:
             return strict, ""
-        return weak[:3], _UNREAD if constraint.keyword == CUSTOM and isinstance(
-            constraint.value, str
-        ) else _NO_VALUE
+        return weak[:3], _why_none(constraint)
 
     def _bases_of(self, constraint: PlacedConstraint) -> Iterator[Any]:
         """Valid arguments with a value at the constraint's place; for the whole arguments, also the tool's example."""
@@ -341,3 +340,12 @@ def _relaxed(root: dict[str, Any], constraint: PlacedConstraint) -> Any:
     if constraint.keyword == FALSE:
         return with_value(root, constraint.holder, True)
     return with_value(root, constraint.holder, making.without(constraint.schema, constraint.keyword))
+
+
+def _why_none(constraint: PlacedConstraint) -> str:
+    """Why no value was found that breaks a constraint."""
+    value = constraint.value
+    if constraint.keyword == CUSTOM and isinstance(value, str):
+        return _UNREAD
+    is_long = constraint.keyword == "maxLength" and isinstance(value, int | float) and value >= MAX_LENGTH
+    return _TOO_LONG if is_long else _NO_VALUE

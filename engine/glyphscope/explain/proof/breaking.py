@@ -12,7 +12,7 @@ from glyphscope.grammar.generate.example import matching_text
 from glyphscope.registry.facts import patterns_of
 from glyphscope.registry.keywords import KEYWORDS, Break, Keyword
 
-_MAX_REPEATED, _MAX_LENGTH = 3_000, 100_000
+_MAX_REPEATED, MAX_LENGTH = 3_000, 200_000
 """The maximum length, in characters or items, for which several examples are made, and for which one is made."""
 
 
@@ -80,7 +80,7 @@ def _length(keyword: Keyword, expected: Any, value: Any, schema: dict[str, Any])
                 yield from (BreakingText(fit[:n], "too short") for n in range(len(fit), -1, -1))
         return
     long = math.floor(expected) + 1
-    if _MAX_REPEATED < long <= _MAX_LENGTH:
+    if _MAX_REPEATED < long <= MAX_LENGTH:
         yield BreakingText(text + (text[-1:] or "a") * (long - len(text)), "one character too long")
     elif long <= _MAX_REPEATED:
         for filler in (text[-1:] or "a", "é", "a", "0", " "):

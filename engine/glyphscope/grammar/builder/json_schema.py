@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
+from glyphscope.base.errors import GrammarError
 from glyphscope.events import Shape
 from glyphscope.grammar.builder.schema import join
 from glyphscope.grammar.builder.tools import Part, chosen_tools
@@ -34,6 +36,43 @@ def call_schema(
         one_call(tool.name, _arguments(tool), shape, f"/oneOf/{place}") for place, tool in enumerate(tools)
     ]
     return {"$schema": DIALECT, "oneOf": calls}
+
+
+def response_format(schema: dict[str, Any], name: str = "call") -> dict[str, Any]:
+    """The `response_format` of Chat Completions."""
+    return {"type": "json_schema", "json_schema": {"name": name, "schema": schema, "strict": True}}
+
+
+def structural_tag(
+    registry: ToolRegistry, shape: Shape, tool: str | None = None, *, free_text: bool = False
+) -> dict[str, Any]:
+    """The `structural_tag` of vLLM and SGLang: a tag for each tool, with the text of its call around the arguments, and
+    the schema of those. With `free_text`, text may surround the calls; otherwise the answer is one call.
+
+    Raises GrammarError like `chosen_tools`, and for a shape without a place for all arguments.
+    """
+    tools, shape = chosen_tools(registry, tool, "call"), fitting_shape(registry, shape)
+    name_key, args_key = shape_keys(shape)
+    if args_key is None:
+        raise GrammarError(
+            "In the shape flat, a call has no place that is its arguments.",
+            where="structural-tag",
+            hint="Choose the shape tool-args or name-arguments, or --to response-format.",
+        )
+    trigger = f'{{"{name_key}": "'
+    tags = [
+        {
+            "begin": f'{{"{name_key}": {json.dumps(one.name, ensure_ascii=False)}, "{args_key}": ',
+            "content": {"type": "json_schema", "json_schema": _arguments(one)},
+            "end": "}",
+        }
+        for one in tools
+    ]
+    only = {} if free_text else {"at_least_one": True, "stop_after_first": True}
+    return {
+        "type": "structural_tag",
+        "format": {"type": "triggered_tags", "triggers": [trigger], "tags": tags, **only},
+    }
 
 
 def one_call(tool: str, parameters: dict[str, Any], shape: Shape, pointer: str = "") -> dict[str, Any]:

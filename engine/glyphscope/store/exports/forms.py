@@ -23,7 +23,16 @@ from glyphscope.prompting.written_bodies import write_body
 from glyphscope.runs import answer_messages, run_state
 from glyphscope.runs.strategies.loop.history_policy import with_system
 from glyphscope.runs.strategies.request import generate_request, with_messages
-from glyphscope.store.exports.grammars import gbnf, indented, json_schema, lark, openai_tools
+from glyphscope.store.exports.grammars import (
+    gbnf,
+    indented,
+    json_schema,
+    lark,
+    openai_tools,
+    response_format_of,
+    structural_tag_of,
+    structured_outputs,
+)
 from glyphscope.store.exports.pytest_file import pytest_file
 from glyphscope.store.exports.recorded_run import RecordedRun
 from glyphscope.store.exports.run_page import html_page
@@ -208,6 +217,23 @@ EXPORTS: dict[str, RunForm] = {
     "gbnf": RunForm(gbnf, "&GBNF grammar…", ".gbnf", "GBNF grammars", _TOOLS),
     "lark": RunForm(lark, "&Lark grammar…", ".lark", "Lark grammars", _TOOLS),
     "json-schema": RunForm(json_schema, "&JSON Schema…", ".schema.json", "JSON Schemas", _TOOLS),
+    "response-format": RunForm(
+        response_format_of, "response_&format…", ".response-format.json", "Constraints of requests", _TOOLS
+    ),
+    "structured-outputs": RunForm(
+        structured_outputs,
+        "structured_&outputs (vLLM)…",
+        ".structured-outputs.json",
+        "Constraints of requests",
+        _TOOLS,
+    ),
+    "structural-tag": RunForm(
+        structural_tag_of,
+        "structural_ta&g (SGLang, vLLM)…",
+        ".structural-tag.json",
+        "Constraints of requests",
+        _TOOLS,
+    ),
     "openai-tools": RunForm(openai_tools, "&OpenAI tools…", ".tools.json", "OpenAI tools", _TOOLS),
     "openai-messages": RunForm(
         openai_messages,

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from glyphscope.base.errors import GrammarError
 from glyphscope.base.visible import escaped
 from glyphscope.events import ConstraintKind, ToolsDeferred
-from glyphscope.grammar.builder.json_schema import call_schema
+from glyphscope.grammar.builder.json_schema import call_schema, response_format, structural_tag
 from glyphscope.registry import to_openai
 from glyphscope.runs.deferral import first_offered
 from glyphscope.runs.relaxation import enforced_answer
@@ -38,16 +38,50 @@ def lark(run: RecordedRun) -> str:
 
 def json_schema(run: RecordedRun) -> str:
     """The run's calls as one JSON Schema, regardless of their notation, or that of its answer. Raises GrammarError."""
+    return indented(_schema(run))
+
+
+def response_format_of(run: RecordedRun) -> str:
+    """The `response_format` of Chat Completions with that schema. Raises GrammarError, also for another notation."""
+    _require_json(run, "response-format")
+    return indented({"response_format": response_format(_schema(run))})
+
+
+def structured_outputs(run: RecordedRun) -> str:
+    """The `structured_outputs` of vLLM: the schema of JSON, the grammar of other notations. Raises GrammarError."""
+    made = {"json": _schema(run)} if run.request.notation == "json" else {"grammar": gbnf(run)}
+    return indented({"structured_outputs": made})
+
+
+def structural_tag_of(run: RecordedRun) -> str:
+    """The structural tag of vLLM and SGLang. Raises GrammarError."""
+    _require_json(run, "structural-tag")
+    if not run.request.answer.is_call:
+        raise GrammarError("A structural tag is made of tools.", hint="Export the run as response-format.")
+    return indented(structural_tag(run.enforced, run.request.shape, free_text=run.request.free_text))
+
+
+def _require_json(run: RecordedRun, form: str) -> None:
+    if run.request.native or run.request.notation != "json":
+        raise GrammarError(
+            f"{form} constrains JSON only; the calls of this run have another notation.",
+            where=form,
+            hint="Export it as structured-outputs, gbnf or json-schema.",
+        )
+
+
+def _schema(run: RecordedRun) -> dict[str, Any]:
     answer = run.request.answer
     if answer.kind == "schema":
-        return indented(schema_of(enforced_answer(run.request)))
+        schema: dict[str, Any] = schema_of(enforced_answer(run.request))
+        return schema
     if not answer.is_call:
         raise GrammarError(
             f"The answer of this run has no schema ({answer}).",
             where="json-schema",
             hint="Export it as gbnf or lark.",
         )
-    return indented(call_schema(run.enforced, run.request.shape))
+    return call_schema(run.enforced, run.request.shape)
 
 
 def openai_tools(run: RecordedRun) -> str:
