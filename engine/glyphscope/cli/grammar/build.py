@@ -83,8 +83,8 @@ def build(
             "openai-responses",
         ],
         typer.Option(
-            help="The format: gbnf for llama.cpp, lark for llguidance; the member of a request with which OpenAI, "
-            "vLLM (structured-outputs) or SGLang and vLLM (structural-tag) constrain calls; or the tools "
+            help="The format: gbnf for llama.cpp, lark for llguidance; the member of a request as which OpenAI, "
+            "vLLM (structured-outputs) or SGLang and vLLM (structural-tag) take it; or the tools "
             "themselves for OpenAI's Chat Completions or Responses."
         ),
     ] = "lark",

@@ -40,7 +40,7 @@ _CACHED_VERDICTS = 20_000
 _SECONDS = 20.0
 """CPU time for one tool, enough for 2,000 constraints; further ones are reported as not tried."""
 _NOTHING = object()
-_TOO_LONG = f"a text that breaks it has more than {MAX_LENGTH:,} characters, too many for the engines; the limit is in the grammar"
+_TOO_LONG = f"a text that breaks it has more than {MAX_LENGTH:,} characters; the limit is in the grammar"
 _NO_VALUE = "no value was found that breaks it: other constraints may leave it nothing to reject"
 _UNREAD = "a grammar of the text of a value is what a mask writes, and no validator judges values by it"
 
