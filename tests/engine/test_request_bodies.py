@@ -9,9 +9,10 @@ import pytest
 
 from cli_command import command
 from glyphscope.base.errors import GlyphscopeError, PromptError, RegistryError
-from glyphscope.events import Message, ToolCall
+from glyphscope.events import Message, RunRequest, ToolCall
 from glyphscope.prompting.request_bodies import APIS, api_of, read_body
 from glyphscope.prompting.written_bodies import WRITTEN, write_body
+from glyphscope.registry import ToolRegistry
 from glyphscope.store import load_project
 
 CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
@@ -405,3 +406,47 @@ def test_a_recorded_run_is_exported_as_a_request_that_opens_again(api, tmp_path)
     opened = read_body(json.loads(exported.stdout), api=api)
     assert opened.request.prompt == "Search for AI news" and len(opened.registry) == 7
     assert opened.request.tool_choice == "required" and "GLYPH" not in opened.request.system_prompt
+
+
+def test_credentials_in_a_body_are_listed_and_not_kept():
+    server = {
+        "type": "mcp",
+        "server_label": "git",
+        "server_url": "https://x.test",
+        "authorization": "Bearer hunter2",
+    }
+    headers = {
+        "type": "function",
+        "name": "fetch",
+        "parameters": {"type": "object", "properties": {"headers": {}}},
+    }
+    body = {
+        "model": "m", "input": "Hello", "tools": [{**server, "headers": {"X-Key": "hunter2"}}, headers],
+        "mcp_servers": [{"url": "https://x.test", "authorization_token": "hunter2"}],
+    }  # fmt: skip
+    opened = read_body(body)
+    assert "hunter2" not in json.dumps(msgspec.to_builtins(opened.request)) + json.dumps(
+        opened.registry.to_document()
+    )
+    named = {each.what for each in opened.unused if "credential" in each.why}
+    assert named == {"authorization", "headers", "authorization_token"}
+    assert "headers" in opened.registry.tools[0].parameters["properties"], "an argument of a tool is none"
+    assert "https://x.test" in json.dumps(opened.registry.to_document())
+
+
+def test_messages_get_no_temperature_under_thinking_and_more_tokens_than_the_budget():
+    request = RunRequest(prompt="x", registry={}, thinking="on", max_tokens=500)
+    body = write_body("messages", request, (Message("user", "x"),), ToolRegistry(), "m")
+    assert body["thinking"] == {"type": "enabled", "budget_tokens": 1024} and body["max_tokens"] == 1524
+    assert not {"temperature", "top_k", "top_p"} & body.keys()
+    off = msgspec.structs.replace(request, thinking="off")
+    assert write_body("messages", off, (Message("user", "x"),), ToolRegistry(), "m")["temperature"] == 0.0
+
+
+def test_reasoning_of_earlier_answers_is_in_the_request_to_chat_completions():
+    answered = Message("assistant", "Yes.", reasoning="Hm.")
+    messages = (Message("user", "x"), answered, Message("user", "y"))
+    request = RunRequest(prompt="y", registry={})
+    made = {api: write_body(api, request, messages, ToolRegistry(), "m") for api in WRITTEN}
+    assert made["chat"]["messages"][1]["reasoning_content"] == "Hm."
+    assert "Hm." not in json.dumps([made["responses"], made["messages"]])

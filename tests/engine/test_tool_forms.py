@@ -269,3 +269,52 @@ def test_tools_of_a_server_keep_their_output_schema_and_annotations():
         reader.take(tool)
     read = load_registry(FILES["mcp"])
     assert [tool.facts() for tool in reader.listing().tools] == [tool.facts() for tool in read]
+
+
+PETS = """# a comment
+openapi: 3.0.3
+info: {title: Pets, version: 2020-01-01}
+paths:
+  /pets/{id}:
+    get:
+      operationId: get_pet
+      summary: One pet
+      parameters:
+        - {name: id, in: path, required: true, schema: {type: integer, minimum: 1}}
+      responses:
+        200: {description: ok, content: {application/json: {schema: {$ref: '#/components/schemas/Pet'}}}}
+components:
+  schemas:
+    Pet: {type: object, properties: {name: {type: string}}}
+"""
+
+
+def test_an_openapi_document_may_be_yaml(tmp_path):
+    file = tmp_path / "pets.yaml"
+    file.write_text(PETS)
+    registry = load_registry(file)
+    (tool,) = registry.tools
+    assert tool.name == "get_pet" and tool.parameters["properties"]["id"] == {"type": "integer", "minimum": 1}
+    assert tool.output_schema["$defs"]["Pet"]["properties"] == {"name": {"type": "string"}}
+    saved = to_form(registry, "openapi")
+    assert (
+        saved["info"]["version"] == "2020-01-01" and "200" in saved["paths"]["/pets/{id}"]["get"]["responses"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("openapi: 3.0.3\npaths: {", "not YAML"),
+        (
+            "openapi: 3.0.3\na: &a [1]\nb: &b [" + "*a, " * 9 + "]\nc: &c [" + "*b, " * 9 + "*c]",
+            "contains itself",
+        ),
+        ("tools:\n  - name: x", "not JSON"),
+    ],
+)
+def test_yaml_that_is_broken_or_not_openapi_is_an_error_with_its_place(tmp_path, text, words):
+    file = tmp_path / "pets.yaml"
+    file.write_text(text)
+    with pytest.raises(RegistryError, match=words):
+        load_registry(file)

@@ -23,6 +23,7 @@ GROUPS = tuple(
     f"glyphscope.{kind}"
     for kind in (
         "apps", "importers", "sample_exporters", "run_exporters", "workers", "tools", "servers", "commands",
+        "documents",
     )
 )  # fmt: skip
 

@@ -380,7 +380,7 @@ def read_body(body: Any, where: str = "", api: str = "") -> OpenedBody:
     if not name or not isinstance(body, dict):
         raise PromptError("Not the body of a request with messages.", where=where, hint=_HINT)
     found, reading = APIS[name], _Reading()
-    registry = _tools(body, where)
+    registry = _tools(body, where, reading)
     reading.has_tools = bool(len(registry))
     if reading.has_tools:
         reading.members |= {"tool_choice": "auto", "most_calls": None}
@@ -401,7 +401,7 @@ def read_body(body: Any, where: str = "", api: str = "") -> OpenedBody:
             why = "its value is unknown."
         if why:
             reading.notes.add(key, why, f"/{key}")
-            left[key] = value
+            left[key] = _without_credentials(value, f"/{key}", reading)
     if reading.allowed is not None:
         registry = _only(registry, reading)
     if left:  # written again when a run is exported as a request to this API
@@ -423,8 +423,35 @@ def read_body(body: Any, where: str = "", api: str = "") -> OpenedBody:
     return OpenedBody(name, request, registry, model if isinstance(model, str) else "", notes)
 
 
-def _tools(body: dict[str, Any], where: str) -> ToolRegistry:
+_CREDENTIALS = frozenset(
+    {"authorization", "authorization_token", "headers", "api_key", "access_token", "client_secret"}
+)
+
+
+def _without_credentials(value: Any, place: str, reading: _Reading) -> Any:
+    """A part of a body that is kept, without the members that may be credentials."""
+    if isinstance(value, list):
+        return [_without_credentials(each, f"{place}/{at}", reading) for at, each in enumerate(value)]
+    if not isinstance(value, dict):
+        return value
+    for name in sorted(_CREDENTIALS & value.keys()):
+        reading.notes.add(name, "it may be a credential, so it is not kept.", f"{place}/{name}")
+    return {
+        name: _without_credentials(each, f"{place}/{name}", reading)
+        for name, each in value.items()
+        if name not in _CREDENTIALS
+    }
+
+
+def _tools(body: dict[str, Any], where: str, reading: _Reading) -> ToolRegistry:
     listed = body.get("tools") or body.get("functions") or []
+    if isinstance(listed, list):  # of servers that the provider calls; others have schemas, with any names
+        listed = [
+            _without_credentials(each, f"/tools/{at}", reading)
+            if as_object(each).get("type") == "mcp"
+            else each
+            for at, each in enumerate(listed)
+        ]
     return parse_document(listed, f"{where}#/tools") if listed else ToolRegistry()
 
 

@@ -61,8 +61,15 @@ def write_body(
         body[form.stop] = list(request.stop)
     if api == "messages" and request.thinking != AUTO:
         body["thinking"] = {"type": "enabled" if request.thinking == "on" else "disabled"}
-        if request.thinking == "on":
-            body["thinking"]["budget_tokens"] = request.reasoning_budget or request.max_tokens
+        if request.thinking == "on":  # its tokens count, and only the default sampling is accepted
+            body["thinking"]["budget_tokens"] = budget = max(
+                request.reasoning_budget or request.max_tokens, 1_024
+            )
+            if budget >= request.max_tokens:
+                body[form.most_tokens] += budget
+            body = {
+                name: value for name, value in body.items() if name not in ("temperature", "top_k", "top_p")
+            }
     _merge(body, request.extra_body)
     return body
 

@@ -10,11 +10,13 @@ import json
 import math
 import re
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path as FilePath
 from typing import Any
 
 from glyphscope.base.errors import Problem, RegistryError
 from glyphscope.base.inputs import read_file, utf8_text
+from glyphscope.base.plugins import PluginGroup
 from glyphscope.base.pointer import Path, to_pointer
 
 MAX_BYTES = 64_000_000
@@ -22,6 +24,14 @@ MAX_BYTES = 64_000_000
 
 MAX_NESTING = 600
 """The maximum JSON nesting of a document; Python's C reader and writer of JSON fail at about 990 levels."""
+
+
+DOCUMENTS: PluginGroup[Callable[[str, str], Any]] = PluginGroup("glyphscope.documents", Callable)
+"""Readers of texts in other languages than JSON, by name; they get the text and its place, and raise RegistryError."""
+
+_OPENAPI_YAML = re.compile(r"^(openapi|\"openapi\"|'openapi')[ \t]*:", re.MULTILINE)
+_BEGINNING = 100_000
+"""The characters in which the version of an OpenAPI document is expected."""
 
 
 class _Object(dict[str, Any]):
@@ -44,13 +54,18 @@ def read_registry_file(path: FilePath) -> bytes:
 
 
 def parse_text(text: str | bytes, where: str = "") -> Any:
-    """The JSON document of a text. Raises RegistryError with line and column, counted from 1."""
+    """The JSON document of a text; OpenAPI documents may be YAML.
+
+    Raises RegistryError with line and column, counted from 1.
+    """
     if isinstance(text, bytes):
         text = utf8_text(text, where, hint="Save it as UTF-8.", error=RegistryError)
     text = text.removeprefix("\ufeff")
     try:
         return json.loads(text, object_pairs_hook=_object)
     except json.JSONDecodeError as error:
+        if _OPENAPI_YAML.search(text, 0, _BEGINNING) and (read_yaml := DOCUMENTS.get("yaml")) is not None:
+            return read_yaml(text, where)
         raise RegistryError(
             f"This is not JSON: {error.msg} at line {error.lineno}, column {error.colno}.",
             where=where,

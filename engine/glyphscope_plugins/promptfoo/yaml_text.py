@@ -14,7 +14,7 @@ from datetime import date
 from functools import cache
 from typing import Any, ClassVar
 
-from glyphscope.base.errors import SuiteError
+from glyphscope.base.errors import RegistryError, SuiteError
 from glyphscope.base.shorten import shorten
 from glyphscope_plugins.promptfoo.templates import js_number, js_text
 
@@ -34,7 +34,9 @@ _DATE = re.compile(
 
 
 class YamlDate(dict[str, Any]):
-    """A date without quotes, which is an object without members in promptfoo, and not the text."""
+    """A date without quotes, which is an object without members in promptfoo, and not the `text`."""
+
+    text = ""
 
 
 def parse_yaml(text: str, where: str) -> Any:
@@ -70,6 +72,22 @@ def parse_yaml(text: str, where: str) -> Any:
         raise SuiteError(f"This is not YAML: {problem}{place}.", where=where) from None
     except (RecursionError, MemoryError):
         raise SuiteError("This YAML is too large to be read.", where=where) from None
+
+
+def read_document(text: str, where: str) -> Any:
+    """A document of tools, in which a date is its text. Raises RegistryError."""
+    try:
+        return _dates_as_texts(parse_yaml(text, where))
+    except SuiteError as error:
+        raise RegistryError(error.message, where=error.where, hint=error.hint) from None
+
+
+def _dates_as_texts(value: Any) -> Any:
+    if isinstance(value, YamlDate):
+        return value.text
+    if isinstance(value, dict):
+        return {key: _dates_as_texts(each) for key, each in value.items()}
+    return [_dates_as_texts(each) for each in value] if isinstance(value, list) else value
 
 
 @cache
@@ -195,7 +213,9 @@ def _timestamp(text: str, explicit: bool) -> Any:
         date(*((parts[0] or parts[3]), (parts[1] or parts[4]), (parts[2] or parts[5])))
     except ValueError:  # a day that does not exist, or the year 0
         return _OTHER
-    return YamlDate()
+    value = YamlDate()
+    value.text = text
+    return value
 
 
 def _merge(text: str, explicit: bool) -> Any:
