@@ -19,6 +19,7 @@ from PySide6.QtWidgets import (
     QLineEdit,
     QPushButton,
     QSplitterHandle,
+    QTabBar,
     QTableView,
     QTreeView,
     QVBoxLayout,
@@ -305,8 +306,11 @@ def test_letters_of_twice_the_size_are_not_cut_off(twice, opened, qtbot, tmp_pat
 
 
 def cut_words(window):
-    """Describe the buttons whose words end in dots, and the labels with shorter forms of which none is whole."""
+    """Describe the buttons and tabs whose words end in dots, and the labels with shorter forms of which none is whole."""
     for widget in in_sight(window):
+        if isinstance(widget, QTabBar) and widget.elideMode() is not Qt.TextElideMode.ElideNone:
+            if (needed := widget.sizeHint().width()) > widget.width():
+                yield f"{call_it(widget)} has {widget.width()} pixels for tabs that need {needed}"
         if isinstance(widget, ElidedLink) and "…" in widget.text() and "…" not in widget.words:
             yield f"{call_it(widget)} shows {widget.text()!r} of {widget.words!r}"
         if isinstance(widget, ElidedLabel) and widget._shorter:

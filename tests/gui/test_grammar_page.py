@@ -309,7 +309,10 @@ def test_the_enforcement_of_a_constraint_and_a_leak_that_an_edit_causes_are_show
     assert texts == ['{action="search" max_results=101 query="a"}']
     show(qtbot, grammar, GOOD)
     screen.until(lambda: not grammar.is_busy)
-    assert not screen.named(ENFORCEMENT)
+    assert (
+        not screen.rows(ENFORCEMENT)
+        and "none of the tools" in screen.named(ENFORCEMENT)[0].accessibleDescription()
+    )
     grammar.context.project.set_options(constraint="off")
     assert badges.badges["search", "/properties/max_results/maximum"] == "checked"
 

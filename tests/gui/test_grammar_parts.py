@@ -26,8 +26,9 @@ from glyphscope_gui.grammar import workbench
 from glyphscope_gui.grammar.examples import GrammarExamplesModel
 from glyphscope_gui.grammar.page import GrammarPage
 from glyphscope_gui.grammar.problems import GrammarProblem, TextPositions
+from glyphscope_gui.grammar.presenter import summary_words
 from glyphscope_gui.grammar.railroad_drawing import MAX_ITEMS, draw_rule
-from glyphscope_gui.grammar.work import ExampleVerdict
+from glyphscope_gui.grammar.work import Checked, ExampleVerdict
 from glyphscope_gui.project import GrammarDocument, RegistryDocument
 from glyphscope_gui.shared.background import end_work
 from glyphscope_gui.shared.table_model import PILL_ROLE
@@ -352,3 +353,16 @@ def test_the_rows_of_proofs_grow_without_a_reset_and_name_their_tools():
     assert model.index(2, 0).data() == "search · max_results · maximum 100"
     model.show(rows())
     assert resets == [1] and model.index(2, 0).data() == "max_results · maximum 100"
+
+
+@pytest.mark.parametrize(
+    ("counts", "forms"),
+    [
+        ({"error": 2, "warning": 1}, ("9 rules, 2 errors, 1 warning", "2 errors, 1 warning", "2 errors")),
+        ({"hint": 1}, ("9 rules, no errors, 1 hint", "no errors, 1 hint", "1 hint")),
+        ({}, ("9 rules, no problems", "no problems", "9 rules")),
+    ],
+)
+def test_the_summary_of_a_check_is_shortened_to_the_worst_that_it_found(counts, forms):
+    checked = Checked("", (), counts, dict.fromkeys(map(str, range(9))), None, 0.004)
+    assert summary_words(checked) == (f"{forms[0]}, checked in 4 ms", *forms)

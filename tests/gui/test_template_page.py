@@ -15,6 +15,7 @@ from glyphscope_gui.shared.page_ids import MenuId, PageId
 from glyphscope_gui.template.marked_text import places_of
 from glyphscope_gui.template.page import last_answer
 from glyphscope_gui.template.presenter import proof_words
+from glyphscope_gui.template.tables import TextCell
 from on_screen import drop
 from untrained_models import several_templates
 
@@ -80,6 +81,18 @@ def test_choosing_a_slot_shows_its_pair_with_its_markers(inspected):
 
 
 @pytest.mark.slow
+def test_a_marker_is_in_sight_also_in_a_low_page(inspected, qtbot):
+    view = inspected.view
+    view.show_view("template")
+    view.resize(960, 400)
+    view.show()
+    view.markers.rows.show_rows([(TextCell("<think>"), TextCell("3 text tokens"), TextCell("1, 2, 3"))] * 4)
+    view.markers.show()
+    view.ends.setText("Generation ends at <|endoftext|> (0), <|im_end|> (2), <reponame> (4). " * 3)
+    table = view.markers
+    qtbot.waitUntil(lambda: table.viewport().height() >= table.verticalHeader().defaultSectionSize())
+
+
 def test_the_links_go_through_all_pairs_and_stop_at_the_ends(inspected):
     pair = inspected.view.pair
     assert not pair.before_link.isEnabled()

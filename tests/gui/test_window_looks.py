@@ -18,6 +18,7 @@ from glyphscope.events import RunFinished
 from glyphscope.runs import run_state
 from glyphscope_gui.playground.verdict_line import BudgetGauges, LoopBudget, budgets
 from glyphscope_gui.run_settings.options import shorter_words
+from glyphscope_gui.runs.field_table import COLUMNS, CONSTRAINT, FIELD, VALUE
 from glyphscope_gui.runs.recorder import bundled_run
 from glyphscope_gui.shared import MIN_NAME, ElidedLabel, PlainTable
 from glyphscope_gui.shared.card import Card
@@ -338,6 +339,20 @@ def test_the_panel_below_the_transcript_has_whole_rows_and_two_of_them_in_every_
 
         if state != "empty":
             qtbot.waitUntil(has_whole_rows)
+
+
+@pytest.mark.slow
+def test_the_fields_of_a_short_call_are_whole_in_a_narrow_window(window, qtbot):
+    window.resize(1024, 700)
+    with qtbot.waitSignal(window.runs.ended):
+        window.runs.show_record(bundled_run("search-mask.jsonl"))
+    table = window.page(PageId.PLAYGROUND).view.fields
+
+    def is_whole():
+        for column in (FIELD, VALUE, CONSTRAINT):
+            assert table.columnWidth(column) >= table._needed(column), COLUMNS[column]
+
+    qtbot.waitUntil(is_whole)
 
 
 @pytest.mark.slow

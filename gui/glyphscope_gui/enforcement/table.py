@@ -159,8 +159,8 @@ def _cell_tip(cell: EnforcementCell) -> str:
     return "\n".join(lines)
 
 
-MIN_CONSTRAINT = 0.3
-"""The share of the width for the constraint's words."""
+MIN_CONSTRAINT, MOST_CONSTRAINT = 0.3, 0.68
+"""The share of the width for the constraint's words, and in a table that scrolls for its pills."""
 
 
 class EnforcementTable(PlainTable):
@@ -219,8 +219,10 @@ class EnforcementTable(PlainTable):
             likes.append(max(words, head.horizontalAdvance(engines[column - 1][1]) + CELL))
         for column, given in enumerate(_shared(left, needs, likes), 1):
             self.setColumnWidth(column, given)
-        others = sum(self.columnWidth(column) for column in range(1, 1 + len(engines)))
-        self.setColumnWidth(CONSTRAINT, max(width - others, MIN_CELL * head.averageCharWidth()))
+        room = width - sum(self.columnWidth(column) for column in range(1, 1 + len(engines)))
+        if sum(needs) > left:
+            room = max(room, min(self.widest(CONSTRAINT) + CELL, round(width * MOST_CONSTRAINT)))
+        self.setColumnWidth(CONSTRAINT, max(room, MIN_CELL * head.averageCharWidth()))
 
 
 def _shared(room: int, needs: Sequence[int], likes: Sequence[int]) -> list[int]:

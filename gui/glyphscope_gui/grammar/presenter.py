@@ -33,7 +33,7 @@ from glyphscope_gui.grammar.work import Checked, CheckedExamples, Converted, Gra
 from glyphscope_gui.grammar.workbench import GrammarBench
 from glyphscope_gui.shared.actions import pop_up
 from glyphscope_gui.shared.dialogs import open_once
-from glyphscope_gui.shared.labels import named
+from glyphscope_gui.shared.labels import fewer_parts, named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.page_ids import HeaderPart, PageId
 from glyphscope_gui.shared.plain_text import copy_text, shown_part
@@ -70,7 +70,7 @@ class GrammarPresenter(Page):
         """Whether this page is selecting an argument in the tools, which must not select its rule again."""
         self._tools_problem = ""
         """Why the tools have no grammar."""
-        self._summary = ""
+        self._summary: tuple[str, ...] = (tr("Checking…"),)
         self._rows: tuple[EnforcementRow, ...] = ()
         self._rows_complete = False
         """Whether all proofs of the tools' grammar are in `_rows`."""
@@ -204,7 +204,8 @@ class GrammarPresenter(Page):
         page.add_run_link.setEnabled(bool(self.context.runs.state.text))
         options = self._project.options
         written = [value_words(name, getattr(options, name)) for name in ("notation", "shape")]
-        page.edit_card.heading.hint.setText(" · ".join(written) if generated else Path(work.path).name)
+        forms = fewer_parts(" · ".join(written)) if generated else (Path(work.path).name,)
+        page.edit_card.heading.hint.set_forms(*forms)
 
     def _choose_source(self, source: str) -> None:
         if source == "tools":
@@ -309,7 +310,7 @@ class GrammarPresenter(Page):
     # -- answers -----------------------------------------------------------------------------------------------
 
     def _show_checking(self) -> None:
-        self.view.summary.setText(self._summary or tr("Checking…"))
+        self.view.summary.set_forms(*self._summary)
 
     def _show_tools_problem(self, words: str) -> None:
         self._tools_problem = words
@@ -328,7 +329,8 @@ class GrammarPresenter(Page):
 
     def _show_summary(self) -> None:
         generated = self._document.is_generated
-        self.view.summary.setText(self._tools_problem if generated and self._tools_problem else self._summary)
+        problem = self._tools_problem if generated else ""
+        self.view.summary.set_forms(*((problem,) if problem else self._summary))
 
     def _show_drawing(self, drawing: RailroadDrawing | None) -> None:
         page = self.view
@@ -345,7 +347,7 @@ class GrammarPresenter(Page):
             page.enforcement.show_argument(origin.tool, origin.argument)
         page.origin.setVisible(origin is not None)
         if origin is not None:
-            page.origin.set_words(f"← {origin.words}")
+            page.origin.set_words(*fewer_parts(f"← {origin.words}"), "←")
             page.origin.setToolTip(
                 tr("Generated from {origin}. Click to show it in the tools.", origin=origin.words)
             )
@@ -407,8 +409,9 @@ class GrammarPresenter(Page):
         rows = lacking if self.view.lacking.value == "lacking" else named or found
         self.view.show_lacking(len(lacking), len(named or found))
         self.view.enforcement.show_rows(rows, engines, of_one_tool=bool(named))
-        self.view.enforcement.setVisible(bool(rows))
-        self.view.enforcement_hint.setText(self._about_rows(any_rows=bool(found)))
+        about = self._about_rows(any_rows=bool(found))
+        self.view.enforcement.show_nothing(about)
+        self.view.enforcement_hint.setText(about if rows else "")
 
     def _about_rows(self, *, any_rows: bool) -> str:
         """A hint about the table, or the reason why it is empty."""
@@ -493,22 +496,24 @@ class GrammarPresenter(Page):
                 self.examples.add(example.text, example.matches)
 
 
-def summary_words(found: Checked) -> str:
-    """`8 rules, 2 errors, 1 hint, checked in 4 ms`."""
+def summary_words(found: Checked) -> tuple[str, ...]:
+    """`8 rules, 2 errors, 1 hint, checked in 4 ms`; and shorter, without the time, without the rules, and the worst
+    problems alone.
+    """
     errors, warnings, hints = (found.counts.get(kind, 0) for kind in ("error", "warning", "hint"))
-    words = [
-        tr("%n rule(s)", "", len(found.rules)),
-        tr("%n error(s)", "", errors)
-        if errors
-        else tr("no errors")
-        if warnings or hints
-        else tr("no problems"),
+    rules = tr("%n rule(s)", "", len(found.rules))
+    counts = [
+        tr("%n error(s)", "", errors) if errors else "",
         tr("%n warning(s)", "", warnings) if warnings else "",
         tr("%n hint(s)", "", hints) if hints else "",
     ]
-    return tr(
-        "{counts}, checked in {time}", counts=", ".join(filter(None, words)), time=duration(found.seconds)
-    )
+    some = [words for words in counts if words]
+    if not errors:
+        some.insert(0, tr("no errors") if some else tr("no problems"))
+    every = ", ".join((rules, *some))
+    time = duration(found.seconds)
+    worst = some[:1] if errors else some[1:2] or [rules]
+    return tr("{counts}, checked in {time}", counts=every, time=time), every, ", ".join(some), *worst
 
 
 class _RunRules(QObject):

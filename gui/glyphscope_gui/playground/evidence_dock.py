@@ -218,7 +218,7 @@ class EvidenceDock(ScrollArea):
             self.branch_bar,
         )
         self.sections = {
-            "influence": FoldingSection(tr("What in the prompt decided this?"), self.influence_place),
+            "influence": FoldingSection(tr("Influence of the prompt"), self.influence_place),
             "turn": FoldingSection(tr("Turn"), self._turn_place),
             "pairs": FoldingSection(tr("Confused tools"), self.pairs_place),
             "branch": FoldingSection(tr("This branch"), self.branch_panel),

@@ -42,8 +42,9 @@ from glyphscope_gui.shared.run_words import cached_words
 from glyphscope_gui.shared.verdict import VerdictLegend
 from glyphscope_gui.theme.sizes import PAD, letters
 
-_NOT_COUNTED = tr("Tokens are counted when the prompt runs.")
+_NOT_COUNTED = tr("Tokens are counted when the prompt runs."), tr("Tokens: counted by a run")
 _COUNTING = tr("Counting tokens…")
+_TOKENS = tr("Tokens")
 MOVED_MS = 400
 """Delay after the last movement of the border before its place is kept."""
 LOW = 660
@@ -92,7 +93,7 @@ class RunPage(FollowsSize, QWidget):
         self.steps, self.sizes, self.impact = StepsView(self), SizesView(self), MaskImpactView(self)
         self.about_prompt = PlainLabel(tr("Read-only"), self, role="muted")
         self.costs = ElidedLabel(self, Qt.TextElideMode.ElideRight, role="muted")
-        self.costs.setText(_NOT_COUNTED)
+        self.costs.set_forms(*_NOT_COUNTED)
         tip = tr("Show the rendered prompt")
         self.rendered_link = link(tr("rendered"), tip, self, spoken=tip)
         tip = tr("Show and edit the earlier messages of the conversation")
@@ -137,9 +138,9 @@ class RunPage(FollowsSize, QWidget):
             view.show_stage(shown)
         limits = self.stream.rows.limits if shown.over or shown.run.stages[-1].outline else {}
         self.verdict.show_run(shown, budgets(shown.run, shown.run.now, limits))
-        if (words := _token_words(self.stage)) != self.tabs.tabText(self.tabs.indexOf(self._token_rows)):
-            self.tabs.setTabText(self.tabs.indexOf(self._token_rows), words)
-            self._fit_legend()
+        if (words := _token_words(self.stage)) != self._titles[self._token_rows][0]:
+            self._titles[self._token_rows] = words, _TOKENS
+            self._fit_tabs()
         if is_other:
             self._ended = False
             self._choose(None)  # Qt has no signal for a selected row that is removed from its model
@@ -183,7 +184,7 @@ class RunPage(FollowsSize, QWidget):
         """Remove the figures below the prompt, as it has changed; `counted`: others follow."""
         self._costs_of_run = False
         self._has_other_model |= other_model
-        self.costs.setText(_COUNTING if counted else _NOT_COUNTED)
+        self.costs.set_forms(*((_COUNTING,) if counted else _NOT_COUNTED))
 
     def show_next_costs(self, prompt: PromptRendered | None) -> None:
         """Show the tokens of the next run's prompt; None if they are not known. They are the run's while it is the
@@ -194,7 +195,7 @@ class RunPage(FollowsSize, QWidget):
         own = None if self._has_other_model else self.stage.prompt
         self._costs_of_run = own is not None and prompt is not None and own.text == prompt.text
         if prompt is None:
-            self.costs.setText(_NOT_COUNTED)
+            self.costs.set_forms(*_NOT_COUNTED)
         else:
             self._show_costs(own if self._costs_of_run and own is not None else prompt)
 
@@ -228,7 +229,7 @@ class RunPage(FollowsSize, QWidget):
     def show_asking(self, asking: bool) -> None:
         """Set whether a card asks the user: it replaces the panel below the transcript."""
         self.tabs.setVisible(not asking)
-        self._fit_legend()
+        self._fit_tabs()
         self._share_room()
 
     def show_reply(self, shown: bool) -> None:
@@ -246,11 +247,18 @@ class RunPage(FollowsSize, QWidget):
         self.branches.setMinimumHeight(round(LEAST * letters(self)))
         self.approval.set_room(MAX_HEIGHT if visible_height(self) >= LOW else round(MAX_HEIGHT * 0.5))
         self._share_room()
-        self._fit_legend()
+        self._fit_tabs()
 
-    def _fit_legend(self) -> None:
-        """Place the legend at the right of the tabs, as wide as they leave it."""
+    def _fit_tabs(self) -> None:
+        """Name the tabs, by short names where the whole ones do not fit, and place the legend at their right, as wide
+        as they leave it.
+        """
         bar = self.tabs.tabBar()
+        for form in (0, 1):
+            for tab, names in self._titles.items():
+                self.tabs.setTabText(self.tabs.indexOf(tab), names[form])
+            if bar.sizeHint().width() <= self._below.width() - 8:
+                break
         room = self._below.width() - bar.sizeHint().width() - 2 * PAD
         wide = min(room, self.legend.sizeHint().width())
         self.legend.setGeometry(self._below.width() - wide - 8, 2, wide, bar.sizeHint().height())
@@ -337,7 +345,7 @@ class RunPage(FollowsSize, QWidget):
         if shown != self.tabs.isTabVisible(place):
             self.tabs.setTabVisible(place, shown)
             self.tabs.setCurrentWidget(self.branches if shown else self._detail)
-            self._fit_legend()
+            self._fit_tabs()
 
     def _run_started(self, event: RunStarted | None) -> None:
         self.prompt_edit.set_max_lines(MAX_PROMPT_LINES if event is None else PROMPT_LINES)
@@ -370,12 +378,17 @@ class RunPage(FollowsSize, QWidget):
         impact = ScrollArea()
         replace_content(impact, self.impact)
         self._details: dict[str, QWidget] = {}
+        self._titles: dict[QWidget, tuple[str, str]] = {
+            self._token_rows: (_TOKENS, _TOKENS),
+            impact: (tr("Mask impact"), tr("Mask")),
+        }
+        """The tabs with two names: the whole one, and one for a narrow page."""
         for name, widget, title in (
             ("fields", self._field_rows, tr("Fields")),
-            ("tokens", self._token_rows, tr("Tokens")),
+            ("tokens", self._token_rows, _TOKENS),
             ("steps", self.steps, tr("Steps")),
             ("sizes", self.sizes, tr("Sizes")),
-            ("impact", impact, tr("Mask impact")),
+            ("impact", impact, self._titles[impact][0]),
         ):
             self._details[name] = widget
             self.tabs.addTab(widget, title)
@@ -399,7 +412,7 @@ class RunPage(FollowsSize, QWidget):
 
 def _token_words(stage: StageState) -> str:
     """The title of the tokens' tab, with their number."""
-    return tr("Tokens {count}", count=f"{len(stage.tokens):,}") if stage.tokens else tr("Tokens")
+    return tr("Tokens {count}", count=f"{len(stage.tokens):,}") if stage.tokens else _TOKENS
 
 
 def notable_token(state: StageState) -> int:

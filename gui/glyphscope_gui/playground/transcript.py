@@ -10,6 +10,7 @@ from math import inf
 
 from PySide6.QtCore import QEvent, QObject, QPoint, QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import (
+    QFontMetrics,
     QFontMetricsF,
     QKeyEvent,
     QMouseEvent,
@@ -31,7 +32,7 @@ from glyphscope_gui.runs.part_header import paint_margin
 from glyphscope_gui.runs.stage_choice import ShownStage
 from glyphscope_gui.runs.stage_text import StageText
 from glyphscope_gui.runs.stream_view import StreamView
-from glyphscope_gui.shared.labels import named
+from glyphscope_gui.shared.labels import elided, named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.theme import theme, ui_font
 from glyphscope_gui.theme.sizes import scale
@@ -330,10 +331,11 @@ class Transcript(StreamView):
         """Paint a line of words to the right of the margin."""
         painter.setFont(ui_font(-1))
         painter.setPen(theme().color("text-muted"))
-        metrics = QFontMetricsF(painter.font())
+        metrics = QFontMetrics(painter.font())
         left = self.margin + _SIDE
         box = QRectF(left, top, self.viewport().width() - left - _SIDE, metrics.height() + 2)
-        shown = metrics.elidedText(visible(words, spaces=True), Qt.TextElideMode.ElideRight, box.width())
+        right = Qt.TextElideMode.ElideRight
+        shown = elided(visible(words, spaces=True), metrics, round(box.width()), right)
         painter.drawText(box, Qt.AlignmentFlag.AlignVCenter, shown)
 
     def _row_at(self, position: int) -> RunRow | None:

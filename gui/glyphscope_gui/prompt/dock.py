@@ -29,6 +29,7 @@ from glyphscope_gui.shared.plain_text import copy_text, shown_part
 from glyphscope_gui.shared.run_words import cached_words
 from glyphscope_gui.shared.text_edits import GrowingEdit
 from glyphscope_gui.theme import mono_font
+from glyphscope_gui.theme.sizes import side_width
 
 MIN_CHARACTERS = 30
 """The least width of the panel, in characters."""
@@ -185,9 +186,7 @@ class PromptDock(QWidget):
             self._show_messages(document.messages)
 
     def minimumSizeHint(self) -> QSize:
-        return QSize(
-            MIN_CHARACTERS * self.fontMetrics().averageCharWidth(), super().minimumSizeHint().height()
-        )
+        return QSize(side_width(self, MIN_CHARACTERS), super().minimumSizeHint().height())
 
     # -- what is shown -----------------------------------------------------------------------------------------
 

@@ -196,7 +196,7 @@ class RunHeader(FollowsSize, QFrame):
         self.panel = OptionsPanel(self)
         self.panel.optionsChosen.connect(self.optionsChosen)
         self.options_button = named(
-            ElidedLink(self, role="", around=OPTIONS_ROOM, tail="  ▾"), "optionsButton"
+            ElidedLink(self, role="", around=OPTIONS_ROOM, tail=" ▾"), "optionsButton"
         )
         self.options_button.clicked.connect(self.open_options)
 
@@ -324,7 +324,7 @@ class RunHeader(FollowsSize, QFrame):
     @property
     def _slim(self) -> int:
         """The width in pixels of the model's name where there is no room for all of it."""
-        return max(110, 13 * self._icon_size // 2)
+        return max(110, 6 * self._icon_size)
 
     @property
     def _preferred(self) -> int:

@@ -21,7 +21,7 @@ from glyphscope.runs import FieldState
 from glyphscope.runs.answer_notes import copied_values
 from glyphscope.runs.state import StageState
 from glyphscope_gui.runs.stage_choice import ShownStage
-from glyphscope_gui.shared.cells import PillDelegate
+from glyphscope_gui.shared.cells import PILL, PillDelegate
 from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_table import CELL, PlainTable
@@ -355,9 +355,13 @@ class FieldTable(PlainTable):
 
     def _fit(self) -> None:
         """Fit the names, up to two fifths; value and constraint share the rest, each with at least the width of its
-        title. The constraint gets what complete values leave; those that still grow keep half of the rest.
+        title. The constraint gets what complete values and verdicts leave; values that still grow keep half of the rest.
         """
         width = self.viewport().width()
+        verdict = self.fitted_width(VERDICT)
+        if self._complete is not None:
+            verdict = min(verdict, max(self.widest(VERDICT, MAX_MEASURED) + PILL, self.title_width(VERDICT)))
+        self.setColumnWidth(VERDICT, verdict)
         for column, least in ((TOKENS, NARROW), (DECIDED, NARROWER)):
             self.setColumnHidden(column, width < least * self.fontMetrics().averageCharWidth())
         room = width - sum(self.columnWidth(column) for column in (VERDICT, DECIDED, TOKENS))  # hidden: 0
@@ -365,7 +369,7 @@ class FieldTable(PlainTable):
         name = max(min(self._needed(FIELD), round(room * 0.4), room - titles), 1)
         title, value = self.title_width(CONSTRAINT), (room - name) // 2
         if self._complete is not None:
-            value = min(value, self._needed(VALUE))
+            value = min(max(value, room - name - self._needed(CONSTRAINT)), self._needed(VALUE))
         constraint = max(min(self._needed(CONSTRAINT), room - name - value), title)
         self.setColumnWidth(FIELD, name)
         self.setColumnWidth(CONSTRAINT, constraint)

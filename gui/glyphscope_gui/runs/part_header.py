@@ -6,14 +6,14 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from PySide6.QtCore import QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QFont, QFontMetricsF, QKeyEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtGui import QFont, QFontMetrics, QFontMetricsF, QKeyEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QAbstractButton, QWidget
 
 from glyphscope.base.figures import duration, percent
 from glyphscope.base.visible import visible
 from glyphscope.explain.segments import EarlierCall, seconds_of
 from glyphscope.runs import CallState, Segment, StageState
-from glyphscope_gui.shared.labels import named
+from glyphscope_gui.shared.labels import fewer_parts, fitting, named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.shared.verdict import VERDICTS, paint_pill, pill_font
@@ -221,11 +221,17 @@ def paint_margin(painter: QPainter, box: QRectF, title: str, cost: str, role: st
 
 @lru_cache(maxsize=256)
 def _margin_words(words: str, kind: str, width: int, points: float) -> tuple[QFont, float, str]:
-    """Words of the margin as they fit into that width, with their font and height. Fitting takes longer than painting;
-    `points` is the text size for which the result is valid.
+    """Words of the margin as they fit into that width, if need be without their last parts (the hint has them), with
+    their font and height. Fitting takes longer than painting; `points` is the text size for which the result is valid.
     """
     font = ui_font(-0.5 if kind == "title" else -1.5)
     if kind == "title":
         font.setWeight(QFont.Weight.DemiBold)
-    metrics = QFontMetricsF(font)
-    return font, metrics.height(), metrics.elidedText(visible(words), Qt.TextElideMode.ElideRight, width)
+    metrics, shown = QFontMetrics(font), visible(words)
+    whole = fitting(fewer_parts(shown), metrics, width)
+    right = Qt.TextElideMode.ElideRight
+    return (
+        font,
+        QFontMetricsF(font).height(),
+        metrics.elidedText(shown, right, width) if whole is None else whole,
+    )

@@ -7,7 +7,7 @@ splitter, FittedLabel if it must not make a page scroll, and LessonLabel in a le
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeAlias, TypeVar
 
 from PySide6.QtCore import QObject, QSize, Qt, SignalInstance
@@ -21,7 +21,7 @@ from glyphscope_gui.shared.plain_text import MAX_LABEL, cut_at, plain_tip
 OnClick: TypeAlias = Callable[..., object] | SignalInstance | None
 Named = TypeVar("Named", bound=QObject)
 _CUT_NUMBER = re.compile(r"[\d.,]+…$")
-_CUT_PART = re.compile(r"(?: {2,}| · |, )[^·,]{0,14}…$")
+_CUT_PART = re.compile(r"(?: {2,}| · |, )[^·,]{0,14}…$| ·…$|,…$")
 """The beginning of a part of a list, too short to say which one it is."""
 MIN_LEFT = 4
 """Characters of a text that is cut at its end; fewer say nothing, and only the hint has the text."""
@@ -109,9 +109,23 @@ def words_label(
     return label
 
 
+def elided(words: str, letters: QFontMetrics, width: int, mode: Qt.TextElideMode) -> str:
+    """The part of a text that fits into that many pixels, without a part of a number, or of an item of a list, at its
+    end.
+    """
+    shown = letters.elidedText(words, mode, width)
+    return shown if shown == words else _CUT_PART.sub(" …", _CUT_NUMBER.sub("…", shown))
+
+
 def fitting(forms: Iterable[str], letters: QFontMetrics, width: int) -> str | None:
     """The first of these texts, from long to short, that fits into that many pixels; None if none does."""
     return next((form for form in forms if letters.horizontalAdvance(form) <= width), None)
+
+
+def fewer_parts(words: str) -> Iterator[str]:
+    """A list of parts between dots, then without its last part, without the last two, and so on."""
+    parts = words.split(" · ")
+    return (" · ".join(parts[:count]) for count in range(len(parts), 0, -1))
 
 
 class ElidedLabel(PlainLabel):
@@ -146,10 +160,7 @@ class ElidedLabel(PlainLabel):
         """Return the part of the text that fits into that many pixels."""
         if (whole := fitting((self.text(), *self._shorter), self.fontMetrics(), width)) is not None:
             return whole
-        shown = self.fontMetrics().elidedText(self.text(), self._mode, width)
-        if shown == self.text():
-            return shown
-        shown = _CUT_PART.sub(" …", _CUT_NUMBER.sub("…", shown))
+        shown = elided(self.text(), self.fontMetrics(), width, self._mode)
         at_end = self._mode is Qt.TextElideMode.ElideRight
         return "" if at_end and len(shown.rstrip("…").strip()) < MIN_LEFT else shown
 
@@ -257,8 +268,8 @@ class ElidedLink(FollowsSize, QPushButton):
         letters = self.fontMetrics()
         room = max(self.width() - self._around + 2 - letters.horizontalAdvance(self._tail), 0)
         whole = fitting((self.words, *self._shorter), letters, room)
-        shown = letters.elidedText(self.words, Qt.TextElideMode.ElideRight, room) if whole is None else whole
-        self.setText((shown if shown == whole else _CUT_PART.sub(" …", shown)) + self._tail)
+        right = Qt.TextElideMode.ElideRight
+        self.setText((elided(self.words, letters, room, right) if whole is None else whole) + self._tail)
 
 
 class LessonLabel(QLabel):

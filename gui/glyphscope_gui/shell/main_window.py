@@ -197,7 +197,11 @@ class MainWindow(FollowsSize, QMainWindow):
                 self.addDockWidget(Qt.DockWidgetArea.RightDockWidgetArea, self.right)
         usual = NARROW_SIDES if self.width() < NARROW else (LEFT, RIGHT)
         widths = [round(width * letters(self)) for width in usual]
-        self.resizeDocks([left[0], self.right], widths, Qt.Orientation.Horizontal)
+        sides = (
+            [left[0]] if self._joined else [left[0], self.right]
+        )  # of joined docks, the last width would be used
+        widths[0] = max(widths[0], *(bar.sizeHint().width() for bar in self._dock_tabs()), 0)
+        self.resizeDocks(sides, widths[: len(sides)], Qt.Orientation.Horizontal)
 
     # -- making it ---------------------------------------------------------------------------------------------
 

@@ -37,6 +37,7 @@ from glyphscope_gui.shared.file_drops import TakesFiles
 from glyphscope_gui.shared.labels import (
     ElidedLabel,
     PlainLabel,
+    WrappedLabel,
     link,
     named,
     push_button,
@@ -230,7 +231,7 @@ class TemplatePage(FollowsSize, TakesFiles, QWidget):
         self.slots = RowsTable(SLOTS, tr("Parts of the chat template"), "templateSlots")
         self.pair = PairView(self)
         self.markers = RowsTable(MARKERS, tr("Markers as tokens"), "templateMarkers")
-        self.ends = PlainLabel(self, role="hint", wordWrap=True)
+        self.ends = named(WrappedLabel(self), role="hint")
         self.details = Details(self)
         self.empty = words_label(parent=self, name="templateEmpty")
         self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)

@@ -162,6 +162,10 @@ class RowsTable(PlainTable):
         self.resizeRowsToContents()
         self.updateGeometry()
 
+    def minimumSizeHint(self) -> QSize:
+        """The titles and a row, so that a page in large text scrolls rather than having none."""
+        return QSize(super().minimumSizeHint().width(), self.height_of(1))
+
     def _needed(self, column: int) -> int:
         return max(self.widest(column, MAX_MEASURED) + PILL, self.title_width(column)) + 6
 

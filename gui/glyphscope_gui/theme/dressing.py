@@ -54,7 +54,7 @@ def _parts(part: QWidget) -> tuple[list[QWidget], list[QWidget]]:
     """The widgets that become visible with this part, itself included; and those in it that are hidden until someone
     shows them, without what is in them.
     """
-    shown, hidden = [part], []
+    shown, hidden = [part], list[QWidget]()
     for widget in shown:
         for child in widget.findChildren(QWidget, options=Qt.FindChildOption.FindDirectChildrenOnly):
             (hidden if child.isHidden() and child.testAttribute(_EXPLICIT) else shown).append(child)

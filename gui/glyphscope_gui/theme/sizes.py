@@ -18,6 +18,7 @@ LINES = 45
 MIN_POINTS, MAX_POINTS = 12, 48
 """The text sizes of a lecture."""
 _CROWDED = 760
+_SIDE = 0.36
 _LINE = 15
 """The height of a line of the usual font."""
 
@@ -40,6 +41,14 @@ def times_of(font: QFont) -> float:
 def is_crowded(widget: QWidget, least: int = _CROWDED) -> bool:
     """Whether its window is too narrow for all parts side by side, which need `least` pixels at the usual text size."""
     return widget.window().width() < least * letters(widget)
+
+
+def side_width(panel: QWidget, characters: int) -> int:
+    """The least width of a panel at the side: that many characters, but no more than its share of the window, as the
+    page beside it needs room in large text too.
+    """
+    least = characters * panel.fontMetrics().averageCharWidth()
+    return min(least, round(panel.window().width() * _SIDE))
 
 
 def lecture_points(widget: QWidget) -> int:

@@ -29,6 +29,7 @@ from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.shared.table_model import Index
 from glyphscope_gui.shared.text_edits import LineEdit
 from glyphscope_gui.shared.verdict import EnforcementMap
+from glyphscope_gui.theme.sizes import side_width
 from glyphscope_gui.tools.actions import ToolActions
 from glyphscope_gui.tools.form import NOT_APPLIED, TOO_LONG, ToolForm
 from glyphscope_gui.tools.tree import Item, RegistryTreeModel, ToolTree
@@ -212,9 +213,7 @@ class ToolsDock(TakesFiles, QWidget):
 
     def minimumSizeHint(self) -> QSize:
         """Wide enough for label, field and badge side by side, in any font, as badges appear and disappear."""
-        return QSize(
-            MIN_CHARACTERS * self.fontMetrics().averageCharWidth(), super().minimumSizeHint().height()
-        )
+        return QSize(side_width(self, MIN_CHARACTERS), super().minimumSizeHint().height())
 
     def set_enforcement(self, mapping: EnforcementMap) -> None:
         """Set each constraint's enforcement, by tool and JSON Pointer into its parameters; {} hides the badges."""
