@@ -306,10 +306,11 @@ def test_letters_of_twice_the_size_are_not_cut_off(twice, opened, qtbot, tmp_pat
 
 
 def cut_words(window):
-    """Describe the buttons and tabs whose words end in dots, and the labels with shorter forms of which none is whole."""
+    """Describe the buttons and tabs whose words end in dots, and the labels of whose forms none is whole."""
     for widget in in_sight(window):
         if isinstance(widget, QTabBar) and widget.elideMode() is not Qt.TextElideMode.ElideNone:
-            if (needed := widget.sizeHint().width()) > widget.width():
+            needed = widget.sizeHint().width()
+            if needed > widget.width():
                 yield f"{call_it(widget)} has {widget.width()} pixels for tabs that need {needed}"
         if isinstance(widget, ElidedLink) and "…" in widget.text() and "…" not in widget.words:
             yield f"{call_it(widget)} shows {widget.text()!r} of {widget.words!r}"

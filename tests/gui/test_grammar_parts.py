@@ -25,8 +25,8 @@ from glyphscope_gui.grammar import work as grammar_work
 from glyphscope_gui.grammar import workbench
 from glyphscope_gui.grammar.examples import GrammarExamplesModel
 from glyphscope_gui.grammar.page import GrammarPage
-from glyphscope_gui.grammar.problems import GrammarProblem, TextPositions
 from glyphscope_gui.grammar.presenter import summary_words
+from glyphscope_gui.grammar.problems import GrammarProblem, TextPositions
 from glyphscope_gui.grammar.railroad_drawing import MAX_ITEMS, draw_rule
 from glyphscope_gui.grammar.work import Checked, ExampleVerdict
 from glyphscope_gui.project import GrammarDocument, RegistryDocument

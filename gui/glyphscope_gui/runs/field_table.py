@@ -355,7 +355,7 @@ class FieldTable(PlainTable):
 
     def _fit(self) -> None:
         """Fit the names, up to two fifths; value and constraint share the rest, each with at least the width of its
-        title. The constraint gets what complete values and verdicts leave; values that still grow keep half of the rest.
+        title. The constraint gets what complete values and verdicts leave; values that still grow keep half of it.
         """
         width = self.viewport().width()
         verdict = self.fitted_width(VERDICT)
