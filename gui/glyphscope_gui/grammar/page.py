@@ -147,7 +147,7 @@ _GBNF = (
     ),
     ("[a-z0-9_]", tr("One of these characters; [^…] is any other character, . is any character.")),
     ("a b", tr("A sequence.")),
-    ("a | b", tr("Alternatives. A rule may continue on a new line only after | and inside ( ).")),
+    ("a | b", tr("Alternatives. A rule may continue on a new line only after | and inside parentheses.")),
     ("(a b)", tr("A group.")),
     ("x?  x*  x+", tr("Zero or one, zero or more, one or more.")),
     ("x{3}  x{2,}  x{2,5}", tr("Exactly m times, at least m times, or m to n times.")),

@@ -263,8 +263,9 @@ class PlainTable(QTableView):
         mode = _Mode.Stretch if fits else _Mode.Interactive
         if mode != before:  # the same mode would also measure and paint the titles again
             head.setSectionResizeMode(self._stretched, mode)
-        if not fits and not head.isSectionHidden(self._stretched):
-            self.setColumnWidth(self._stretched, least)
+        if not fits and not head.isSectionHidden(self._stretched):  # as it scrolls, a name has room
+            name = min(self.widest(self._stretched) + CELL, MIN_NAME * self.fontMetrics().averageCharWidth())
+            self.setColumnWidth(self._stretched, max(least, name))
 
     def fit_again(self) -> None:
         """Apply the sizes that depend on the font."""
