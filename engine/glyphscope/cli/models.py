@@ -14,21 +14,31 @@ import msgspec
 import typer
 from rich.text import Text
 
-from glyphscope.base.errors import ModelError
+from glyphscope.base.errors import ModelError, find_named
 from glyphscope.base.figures import byte_size, duration_ms, parameter_count, rate
 from glyphscope.base.inputs import home_path
-from glyphscope.base.shorten import listed
+from glyphscope.base.shorten import excerpt, listed
 from glyphscope.base.visible import visible
 from glyphscope.cli.load_options import LoadingOption, opened
 from glyphscope.cli.models_hub import get, search
 from glyphscope.cli.option_groups import with_groups
 from glyphscope.cli.options import JsonOption, NamedTemplateOption, TemplateVarOption
-from glyphscope.cli.output import TextTable, console, diagnostics, facts_table, print_json, print_text
+from glyphscope.cli.output import (
+    TextTable,
+    console,
+    diagnostics,
+    facts_table,
+    print_json,
+    print_note,
+    print_text,
+)
 from glyphscope.cli.signals import closing_when_ended
+from glyphscope.cli.sources import confirm
 from glyphscope.cli.template import print_fault, variables_table
 from glyphscope.cli.template_forms import read_template
-from glyphscope.events import LoadOptions
+from glyphscope.events import LoadOptions, Strict
 from glyphscope.events.load_options import USUAL_BATCH
+from glyphscope.explain.asked_endpoint import MAX_TOKENS, ask, requests_of, trials
 from glyphscope.models.batch_sizes import BatchFile, BatchTimes
 from glyphscope.models.files import inspect_file
 from glyphscope.models.finding import find_models
@@ -45,6 +55,8 @@ from glyphscope.turns.slots import PROMPT_PARTS, Slot
 
 _MAX_LENGTH = 1000
 """Characters of a rendering that are shown beside a difference."""
+_MAX_ANSWER = 80
+"""Characters of an answer that are shown in a table."""
 _MAX_NAMED = 12
 """Names of templates that are listed."""
 _NO_MODEL = "No model was found. Try --folder, or: glyphscope models get OWNER/NAME, or: pip install 'glyphscope[demo]'"
@@ -256,6 +268,46 @@ def inspect(
                 f"The model has other chat templates: {listed(others, _MAX_NAMED)}. --name shows one of them."
             )
     raise typer.Exit(0 if any(call.strict for call in inspection.form.calls) else 1)
+
+
+@app.command()
+def enforcement(
+    model: Annotated[str, typer.Argument(metavar="URL", help="An endpoint: http://host:port/v1#name.")],
+    only: Annotated[
+        list[str] | None, typer.Option("--only", metavar="NAME", help="Only this test; repeatable.")
+    ] = None,
+    strict: Annotated[Strict, typer.Option(help="Whether strict is sent with the tools.")] = "auto",
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Send the requests without confirmation.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Test what a server enforces, by prompts that ask for answers outside of a constraint. Exit code 1 if it accepts
+    one.
+    """
+    names = [find_named(trials(), name, f"test {name!r}", where="--only").name for name in only or trials()]
+    if not yes:
+        count = requests_of(names)
+        print_note(f"{count} requests of at most {MAX_TOKENS} tokens each would be sent to {visible(model)}.")
+        confirm("Send them?", where=model, hint="Allow the requests with --yes.")
+    with ExitStack() as stack:
+        stack.enter_context(closing_when_ended())
+        source = stack.enter_context(opened(model, quiet=as_json))
+        results = []
+        for result in ask(source, names, strict=strict):
+            results.append(result)
+            print_note(f"{len(results)} of {len(names)}: {result.name}: {result.found}")
+        server = source.info.server or source.info.name
+    if as_json:
+        print_json({"server": server, "results": results})
+    else:
+        table = TextTable("constraint", "found", "without it", "under it", wrapped=("without it", "under it"))
+        for each in results:
+            shown = (each.without, each.why or each.under)
+            table.add_row(each.name, each.found, *(excerpt(text, _MAX_ANSWER) for text in shown))
+        print_text(
+            f"{server}: {sum(each.found == 'enforced' for each in results)} of {len(results)} enforced"
+        )
+        console().print(table)
+    raise typer.Exit(1 if any(each.found == "not enforced" for each in results) else 0)
 
 
 def _print(name: str, inspection: Inspection) -> None:

@@ -120,17 +120,17 @@ def consent(server: ServerConfig, yes: bool) -> None:
     """Show the command line before it runs. Raises InputError without consent."""
     if yes or not needs_consent(server):
         return
-    out = diagnostics()
     print_note(f"{server.name} would start: {server.identity}", "bold yellow")
     if server.cwd:
         print_note(f"  in {server.cwd}")
     if server.env:
         print_note(f"  with the variables {visible(', '.join(server.env))}")
+    confirm("Start it?", where=server.name, hint="Read the command line, then allow it with --yes.")
+
+
+def confirm(question: str, *, where: str, hint: str) -> None:
+    """Ask the user; a no ends the command. Raises InputError without a terminal."""
     if not (sys.stdin is not None and sys.stdin.isatty()):
-        raise InputError(
-            "Permission cannot be asked for: there is no terminal.",
-            where=server.name,
-            hint="Read the command line, then allow it with --yes.",
-        )
-    if not Confirm.ask("Start it?", console=out, default=False):
+        raise InputError("Permission cannot be asked for: there is no terminal.", where=where, hint=hint)
+    if not Confirm.ask(question, console=diagnostics(), default=False):
         raise typer.Exit(1)
