@@ -14,6 +14,7 @@ from typing import Any, TypedDict, Unpack
 
 import msgspec
 
+from glyphscope import events
 from glyphscope.api.bars import progress_bar
 from glyphscope.api.runs import Run, recorded
 from glyphscope.api.tools import AnswerLike, answer_of
@@ -32,17 +33,6 @@ from glyphscope.evals.running import evaluation as running
 from glyphscope.evals.running.place import SamplesPlace, read_place
 from glyphscope.evals.running.progress import ModelMissing, Progress, ProgressWords
 from glyphscope.evals.running.tool_servers import ToolServers
-from glyphscope.events import (
-    DEFAULT_LOAD,
-    ArgumentOrder,
-    ConstrainFrom,
-    ConstraintKind,
-    ControlTexts,
-    LoadOptions,
-    Shape,
-    Strategy,
-    Thinking,
-)
 from glyphscope.store import load_project
 from glyphscope.store.named_models import NamedModels, fixed_batch
 from glyphscope.tools.mcp import read_servers
@@ -58,20 +48,20 @@ class Axes(TypedDict, total=False):
 
     notations: Sequence[ArmNotation]
     answers: Sequence[AnswerLike | None]
-    shapes: Sequence[Shape]
-    constraints: Sequence[ConstraintKind]
-    strategies: Sequence[Strategy | None]
+    shapes: Sequence[events.Shape]
+    constraints: Sequence[events.ConstraintKind]
+    strategies: Sequence[events.Strategy | None]
     repairs: Sequence[int]
     profiles: Sequence[str]
     workarounds: Sequence[Workarounds]
-    thinking: Sequence[Thinking]
+    thinking: Sequence[events.Thinking]
     reasoning_efforts: Sequence[str]
     template_vars: Sequence[str]
     system_prompts: Sequence[str | None]
     chat_templates: Sequence[str | None]
-    control_texts: Sequence[ControlTexts]
-    constrain_from: Sequence[ConstrainFrom]
-    orders: Sequence[ArgumentOrder | None]
+    control_texts: Sequence[events.ControlTexts]
+    constrain_from: Sequence[events.ConstrainFrom]
+    orders: Sequence[events.ArgumentOrder | None]
     levels: Sequence[str]
     scenarios: Sequence[str]
     search: str
@@ -154,7 +144,7 @@ def evaluate(
     models: str | Iterable[str] = "embedded",
     *,
     out: str | Path = "eval-results",
-    options: LoadOptions = DEFAULT_LOAD,
+    options: events.LoadOptions = events.DEFAULT_LOAD,
     on: str = "",
     resume: bool = False,
     project: str | Path | None = None,

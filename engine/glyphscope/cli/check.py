@@ -14,6 +14,7 @@ from rich.text import Text
 
 from glyphscope.base.shorten import json_excerpt
 from glyphscope.base.visible import visible
+from glyphscope.cli import output
 from glyphscope.cli.inputs import (
     InputError,
     answer_lines,
@@ -30,16 +31,6 @@ from glyphscope.cli.options import (
     TemplateVarOption,
     ThinkingOption,
     request_option,
-)
-from glyphscope.cli.output import (
-    TextTable,
-    console,
-    marked,
-    print_json,
-    print_note,
-    print_text,
-    short_pointer,
-    status_text,
 )
 from glyphscope.events import ExpectedAnswer, Notation, RunRequest, Shape, Thinking, Violation
 from glyphscope.registry import ToolRegistry, parse_document
@@ -129,7 +120,7 @@ def check(
         other = {} if written == asked else {"notation": written[0], "shape": written[1]}
         if as_json:
             known = {} if request.expected is None else {"difference": difference}
-            print_json({**msgspec.to_builtins(report), **known, **other})
+            output.print_json({**msgspec.to_builtins(report), **known, **other})
         else:
             _print_report(report, text, tools, difference, other)
         valid = report.valid and not difference
@@ -235,7 +226,7 @@ def _check_lines(
             chunk=chunk,
             stop=stop,
         )
-        print_json(report)
+        output.print_json(report)
         if not report.valid:
             note_uncallable(tools.get(report.tool or ""), noted)
         return report.valid
@@ -256,31 +247,31 @@ def _print_report(
     report: CheckReport, text: str, tools: ToolRegistry, difference: str, other: Mapping[str, str]
 ) -> None:
     """`other` are the notation and the shape of the text if they were found."""
-    out = console()
+    out = output.console()
     deciding = min((error.char for error in report.errors), default=None)
-    out.print(marked(text, deciding, out.width))
+    out.print(output.marked(text, deciding, out.width))
     if report.fields:
-        table = TextTable("field", "value", "verdict")
+        table = output.TextTable("field", "value", "verdict")
         for field in report.fields:
             value = text[field.start : field.end]
-            table.add_row(short_pointer(field.path), value, status_text(field.status))
+            table.add_row(output.short_pointer(field.path), value, output.status_text(field.status))
         out.print(table)
     for error in report.errors:
         line = Text(f"{error.code} at character {error.char}", style="bold red")
         line.append(
-            f" {short_pointer(error.path)}: {error.message}" if error.path else f": {error.message}",
+            f" {output.short_pointer(error.path)}: {error.message}" if error.path else f": {error.message}",
             style="default",
         )
         out.print(line)
         if error.viable:
-            print_text(f"  still possible: {error.viable}")
+            output.print_text(f"  still possible: {error.viable}")
     for tool in (tool for tool in tools if tool.name == report.tool):
         for each in unchecked(tool.parameters):
-            print_note(f"! {tool.name}: {each.pointer} is not checked: {each.why}.", "yellow")
+            output.print_note(f"! {tool.name}: {each.pointer} is not checked: {each.why}.", "yellow")
     way = f" in {other['notation'].upper()}, shape {other['shape']}" if other else ""
     verdict = f"✓ a valid call of {report.tool}{way}" if report.valid else f"✗ not a valid call{way}"
     if difference:
         verdict = f"≠ a valid call of {report.tool}{way}, not the expected one: {difference}"
-    print_text(
+    output.print_text(
         visible(verdict), "bold yellow" if difference else "bold green" if report.valid else "bold red"
     )

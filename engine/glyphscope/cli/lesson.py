@@ -13,17 +13,9 @@ from rich.text import Text
 from glyphscope.base.errors import LessonError
 from glyphscope.base.figures import pluralize
 from glyphscope.base.visible import visible
+from glyphscope.cli import output
 from glyphscope.cli.inputs import InputError
 from glyphscope.cli.options import JsonOption, ModelOption
-from glyphscope.cli.output import (
-    TextTable,
-    console,
-    marked,
-    print_json,
-    print_note,
-    print_problems,
-    print_text,
-)
 from glyphscope.cli.run_printer import RunView
 from glyphscope.evals.alignment import align, difference_words
 from glyphscope.lessons.checking import check_lesson, record_lesson
@@ -43,7 +35,7 @@ def list_lessons(as_json: JsonOption = False) -> None:
     progress = ReadingProgress(places().lesson_progress)
     rows: list[dict[str, Any]] = []
     numbers = ("minutes", "steps", "seen", "answered")
-    table = TextTable("lesson", *numbers, "about", right=numbers)
+    table = output.TextTable("lesson", *numbers, "about", right=numbers)
     table.columns[0].no_wrap = True
     for place, content in all_lessons():
         done = progress.of(place.key)
@@ -57,10 +49,10 @@ def list_lessons(as_json: JsonOption = False) -> None:
             rows.append({"name": place.name, "file": place.where, "problem": content.message})
             table.add_row(place.name, "", "", "", "", Text(f"✗ {visible(content.message)}", "red"))
     if as_json:
-        print_json(rows)
+        output.print_json(rows)
     else:
-        console().print(table)
-        print_note(f"Your own lessons: {places().lessons}", "dim")
+        output.console().print(table)
+        output.print_note(f"Your own lessons: {places().lessons}", "dim")
 
 
 def _row(place: LessonPlace, lesson: Lesson, progress: LessonProgress) -> dict[str, Any]:
@@ -89,26 +81,26 @@ def show(
     """Print a lesson with its runs and questions, but without answers."""
     content = find_lesson(lesson).read()
     if as_json:
-        print_json(content)
+        output.print_json(content)
         return
-    print_text(content.title, "bold")
+    output.print_text(content.title, "bold")
     length = f"About {pluralize(content.minutes, 'minute')}, {pluralize(len(content.steps), 'step')}."
-    print_text(f"{content.about} {length}")
+    output.print_text(f"{content.about} {length}")
     for number, step in enumerate(content.steps, 1):
-        print_text()
-        print_text(f"{number}. {step.title}", "bold")
+        output.print_text()
+        output.print_text(f"{number}. {step.title}", "bold")
         for part in step.parts:
             if isinstance(part, Prose | PresenterNote):
                 _print_prose(part, notes=notes)
             else:
-                print_text(f"▸ {_part_words(part)}", "blue")
+                output.print_text(f"▸ {_part_words(part)}", "blue")
 
 
 def _print_prose(part: Prose | PresenterNote, *, notes: bool) -> None:
     if isinstance(part, Prose):
-        console().print(_markdown(part.text))
+        output.console().print(_markdown(part.text))
     elif notes:
-        print_text(f"Note: {part.text}", "dim", lines=True)
+        output.print_text(f"Note: {part.text}", "dim", lines=True)
 
 
 def _markdown(text: str) -> Markdown:
@@ -133,7 +125,7 @@ def check(
     try:
         lesson = check_lesson(find_lesson(file))
     except LessonError as error:
-        print_problems(error, as_json=as_json)
+        output.print_problems(error, as_json=as_json)
         raise typer.Exit(1) from None
     counts = {
         "steps": len(lesson.steps),
@@ -142,10 +134,10 @@ def check(
         "experiments": len(lesson.experiments),
     }
     if as_json:
-        print_json({"ok": True, "name": lesson.name, **counts, "problems": []})
+        output.print_json({"ok": True, "name": lesson.name, **counts, "problems": []})
         return
     words = ", ".join(pluralize(number, name.removesuffix("s")) for name, number in counts.items())
-    print_text(f"✓ {lesson.title}: {words}, no errors", "green")
+    output.print_text(f"✓ {lesson.title}: {words}, no errors", "green")
 
 
 def record(
@@ -171,11 +163,11 @@ def record(
     done: list[dict[str, str]] = []
     for name, path in recorded:
         done.append({"run": name, "file": str(path)})
-        print_note(f"{len(done)} of {len(chosen or lesson.runs)}: {name}")
+        output.print_note(f"{len(done)} of {len(chosen or lesson.runs)}: {name}")
     if as_json:
-        print_json(done)
+        output.print_json(done)
     else:
-        print_text(f"{pluralize(len(done), 'run')} recorded below {folder}")
+        output.print_text(f"{pluralize(len(done), 'run')} recorded below {folder}")
 
 
 def export(
@@ -192,9 +184,11 @@ def export(
     chosen = [find_lesson(name) for name in lessons] if lessons else bundled_lessons()
     written = export_website(chosen, folder)
     if as_json:
-        print_json([str(path) for path in written])
+        output.print_json([str(path) for path in written])
     else:
-        print_text(f"{pluralize(len(chosen), 'lesson')} exported: open {written[0]} in a browser", "green")
+        output.print_text(
+            f"{pluralize(len(chosen), 'lesson')} exported: open {written[0]} in a browser", "green"
+        )
 
 
 def run(
@@ -226,8 +220,8 @@ class _Taking:
 
     def step(self, number: int) -> None:
         step = self._lesson.steps[number]
-        print_text()
-        print_text(f"{number + 1} of {len(self._lesson.steps)}  {step.title}", "bold")
+        output.print_text()
+        output.print_text(f"{number + 1} of {len(self._lesson.steps)}  {step.title}", "bold")
         for part in step.parts:
             match part:
                 case Prose() | PresenterNote():
@@ -244,54 +238,54 @@ class _Taking:
             self._read("Enter continues. ")
 
     def _run(self, name: str, caption: str) -> None:
-        print_text()
+        output.print_text()
         if caption:
-            print_text(caption, "italic")
-        print_text(f"recorded: {self._lesson.runs[name].prompt}", "dim")
-        console().print(RunView(run_state(self._place.events(name))))
+            output.print_text(caption, "italic")
+        output.print_text(f"recorded: {self._lesson.runs[name].prompt}", "dim")
+        output.console().print(RunView(run_state(self._place.events(name))))
 
     def _experiment(self, part: Experiment) -> None:
-        print_text()
-        print_text(f"Experiment: {part.title}", "bold")
+        output.print_text()
+        output.print_text(f"Experiment: {part.title}", "bold")
         if part.about:
-            console().print(_markdown(part.about))
+            output.console().print(_markdown(part.about))
         for name, value in part.given.items():
-            print_text(f"  {name}: {value}")
+            output.print_text(f"  {name}: {value}")
         self._run(part.run, "")
         states = [run_state(self._place.events(name)) for name in (part.of, part.run)]
         words = difference_words(align(states), ["before", "now"])
         if words:
-            print_text(words)
+            output.print_text(words)
 
     def _question(self, part: Question) -> None:
         asked = sheet(part, self._lesson.runs, self._place.events)
-        print_text()
-        print_text(f"Question: {asked.ask}", "bold")
+        output.print_text()
+        output.print_text(f"Question: {asked.ask}", "bold")
         if asked.before:
-            print_text(f"  written so far: {asked.before}")
+            output.print_text(f"  written so far: {asked.before}")
         if asked.kind == "character":
-            print_text(f"  {asked.text}")
+            output.print_text(f"  {asked.text}")
         for number, choice in enumerate(asked.choices, 1):
-            print_text(f"  {number}  {choice.text}")
+            output.print_text(f"  {number}  {choice.text}")
         if self._ask:
             by_place = asked.kind == "character"
             how = "character, counted from 0" if by_place else "numbers, with spaces between"
             graded = grade(asked, self._chosen(asked, self._read(f"Your answer ({how}): ")))
-            print_text(graded.words, "green" if graded.right else "yellow")
+            output.print_text(graded.words, "green" if graded.right else "yellow")
             number = self._questions[id(part)]
             self._keep(self._progress.of(self._place.key).answered(number, graded.right))
         self._reveal(asked)
 
     def _reveal(self, asked: Sheet) -> None:
         if asked.kind == "character":
-            out = console()
-            out.print(marked(asked.text, asked.at, out.width))
-            print_text(f"  character {asked.at}")
+            out = output.console()
+            out.print(output.marked(asked.text, asked.at, out.width))
+            output.print_text(f"  character {asked.at}")
         for number, choice in enumerate(asked.choices, 1):
             mark, style = ("✓", "green") if choice.right else ("✗", "red")
-            print_text(f"  {mark} {number}  {choice.text}  {choice.why}", style)
+            output.print_text(f"  {mark} {number}  {choice.text}  {choice.why}", style)
         if asked.why:
-            print_text(f"  {asked.why}", lines=True)
+            output.print_text(f"  {asked.why}", lines=True)
 
     def _chosen(self, asked: Sheet, line: str) -> frozenset[int]:
         """The valid numbers in the line, as indexes from 0: of choices, or of one character."""
@@ -303,7 +297,7 @@ class _Taking:
 
     def _read(self, words: str) -> str:
         """A line of standard input; empty at its end."""
-        console().print(Text(words, "dim"), end="")
+        output.console().print(Text(words, "dim"), end="")
         return sys.stdin.readline() if sys.stdin is not None else ""
 
     def _keep(self, progress: LessonProgress) -> None:

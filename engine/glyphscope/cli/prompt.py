@@ -9,6 +9,7 @@ import msgspec
 import typer
 from rich.text import Text
 
+from glyphscope import events
 from glyphscope.base.figures import percent, pluralize
 from glyphscope.base.shorten import shorten
 from glyphscope.base.visible import visible
@@ -28,19 +29,6 @@ from glyphscope.cli.options import (
 from glyphscope.cli.output import TextTable, console, print_json, print_text
 from glyphscope.cli.run import loop_settings
 from glyphscope.cli.template_forms import ChatTemplateOption, read_chat_template
-from glyphscope.events import (
-    AnyNotation,
-    ControlText,
-    ControlTexts,
-    PromptEvaluated,
-    PromptPart,
-    PromptRendered,
-    RunRequest,
-    RunStarted,
-    Shape,
-    Thinking,
-    notation_members,
-)
 from glyphscope.models.opening import EMBEDDED
 from glyphscope.prompting.changes import CacheLoss, Changes, advice, cache_loss, loss_words, prompt_changes
 from glyphscope.prompting.costs import Cost, prompt_costs
@@ -65,9 +53,9 @@ class PromptReport(msgspec.Struct, frozen=True, kw_only=True):
     tokens: int | None
     counted: Literal["whole", "parts", "unknown"]
     text: str
-    parts: tuple[PromptPart, ...]
+    parts: tuple[events.PromptPart, ...]
     costs: list[dict[str, Any]]
-    controls: tuple[ControlText, ...]
+    controls: tuple[events.ControlText, ...]
     advice: tuple[str, ...]
     note: str = ""
     changes: Changes | None = None
@@ -103,7 +91,7 @@ def prompt(
     system: SystemOption = None,
     messages: MessagesOption = None,
     thinking: Annotated[
-        Thinking | None,
+        events.Thinking | None,
         typer.Option(
             help="The switch for thinking in the model's chat template. Default: the project's, else auto."
         ),
@@ -115,7 +103,7 @@ def prompt(
     template_var: TemplateVarOption = None,
     chat_template: ChatTemplateOption = None,
     control_texts: Annotated[
-        ControlTexts | None,
+        events.ControlTexts | None,
         typer.Option(
             help="How texts of users, tools and results that read like control tokens are encoded. Default: the "
             "project's, else tokens."
@@ -160,20 +148,24 @@ def prompt(
 
 
 def _prompt_of(
-    file: Path, before: PromptRendered | None = None
-) -> tuple[PromptRendered, CacheLoss | None, str]:
+    file: Path, before: events.PromptRendered | None = None
+) -> tuple[events.PromptRendered, CacheLoss | None, str]:
     """The first prompt of a record, its cache, and its model. Raises InputError if there is none."""
-    events = read_run(file).events
-    rendered = next((event for event in events if isinstance(event, PromptRendered)), None)
+    recorded = read_run(file).events
+    rendered = next((event for event in recorded if isinstance(event, events.PromptRendered)), None)
     if rendered is None:
         raise InputError(
             "The record contains no prompt.",
             where=str(file),
             hint="Record a whole run, with `glyphscope run --record`.",
         )
-    read = [event for event in events if isinstance(event, PromptEvaluated) and event.stage == rendered.stage]
+    read = [
+        event
+        for event in recorded
+        if isinstance(event, events.PromptEvaluated) and event.stage == rendered.stage
+    ]
     done = next((event for event in read if event.done == event.total), None)
-    started = next((event for event in events if isinstance(event, RunStarted)), None)
+    started = next((event for event in recorded if isinstance(event, events.RunStarted)), None)
     return rendered, cache_loss(rendered, done, before), started.model.name if started else ""
 
 
@@ -181,11 +173,11 @@ def _request(
     said: str | None,
     project: Path | None,
     registry: Path | None,
-    notation: AnyNotation,
-    shape: Shape,
+    notation: events.AnyNotation,
+    shape: events.Shape,
     system: str | None,
     messages: str | None,
-) -> RunRequest:
+) -> events.RunRequest:
     if project is not None:
         request = load_project(project).project.request
         words = said or (None if messages else request.prompt)
@@ -193,16 +185,16 @@ def _request(
         if registry is not None:
             changes["registry"] = read_registry(registry).to_document()
         return msgspec.structs.replace(request, **{k: v for k, v in changes.items() if v is not None})
-    return RunRequest(
+    return events.RunRequest(
         **conversation_members(said if messages else said or "", system, messages, None),
         registry=read_registry(registry).to_document(),
-        **notation_members(notation),
+        **events.notation_members(notation),
         shape=shape,
     )
 
 
 def _report(
-    rendered: PromptRendered, model: str, before: PromptRendered | None, loss: CacheLoss | None
+    rendered: events.PromptRendered, model: str, before: events.PromptRendered | None, loss: CacheLoss | None
 ) -> PromptReport:
     known = bool(rendered.tokens)
     return PromptReport(
@@ -233,7 +225,7 @@ def _row(cost: Cost, known: bool) -> dict[str, Any]:
     }
 
 
-def _print(report: PromptReport, rendered: PromptRendered) -> None:
+def _print(report: PromptReport, rendered: events.PromptRendered) -> None:
     out = console()
     print_text(report.text, lines=True)
     print_text()

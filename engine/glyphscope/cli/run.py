@@ -15,12 +15,14 @@ import typer
 from rich.live import Live
 from rich.text import Text
 
+from glyphscope import events
 from glyphscope.base.errors import meant
 from glyphscope.base.figures import percent
 from glyphscope.base.json_values import json_or_text
 from glyphscope.base.shorten import listed, shorten
 from glyphscope.base.structs import ready
 from glyphscope.base.visible import visible
+from glyphscope.cli import output
 from glyphscope.cli.conversation import (
     ContinueOption,
     MessagesOption,
@@ -44,15 +46,6 @@ from glyphscope.cli.options import (
     RegistryOption,
     YesOption,
 )
-from glyphscope.cli.output import (
-    TextTable,
-    console,
-    print_json,
-    print_line,
-    print_note,
-    print_text,
-    seen_json,
-)
 from glyphscope.cli.run_printer import RunView
 from glyphscope.cli.signals import INTERRUPTED, closing_when_ended
 from glyphscope.cli.sources import open_sources
@@ -63,19 +56,6 @@ from glyphscope.evals.matrix.profiles import profile as profile_named
 from glyphscope.evals.matrix.profiles import run_profiles
 from glyphscope.evals.matrix.seeds import RequestPlan, distinct_seeds, seeds_of
 from glyphscope.evals.results.words import rate_words
-from glyphscope.events import (
-    AnyEvent,
-    ConstraintKind,
-    LoopSettings,
-    ModelInfo,
-    RepairSettings,
-    RouterSettings,
-    RunRequest,
-    Sampling,
-    default_order,
-    encode_event,
-    notation_members,
-)
 from glyphscope.grammar.gbnf.check import load_gbnf
 from glyphscope.models.interface import Model
 from glyphscope.models.opening import EMBEDDED
@@ -100,7 +80,7 @@ _REPAIRS = "the loop reports errors to the model itself, see max_invalid_turns"
 class StrategyOptions:
     """How the prompt becomes a call, and how the call is executed."""
 
-    repair: Given[RepairSettings]
+    repair: Given[events.RepairSettings]
     approve: Annotated[
         list[str] | None,
         typer.Option(
@@ -133,12 +113,12 @@ class StrategyOptions:
         """The members of the request. Raises InputError, PromptError and GlyphscopeError."""
         return {
             "router": _router_settings(self.router, self.reply or ()),
-            "repair": self.repair.over(RepairSettings()),
+            "repair": self.repair.over(events.RepairSettings()),
             "loop": loop_settings(self.loop or (), compose(self.preset or ())),
             "approvals": parse_approvals(self.approve or ()),
         }
 
-    def warn_of_unused(self, request: RunRequest) -> None:
+    def warn_of_unused(self, request: events.RunRequest) -> None:
         """Report options without an effect in the strategy, as a run would look as if they had one."""
         # the loop's sizes, times and lists of tools apply to every executed call
         executes = request.dispatch or request.strategy == "loop"
@@ -153,12 +133,12 @@ class StrategyOptions:
         )
         for name, value, is_used, why in unused:
             if value and not is_used:
-                print_note(f"! {name} has no effect: {why}.", "yellow")
+                output.print_note(f"! {name} has no effect: {why}.", "yellow")
 
 
-def _router_settings(name: str | None, answers: Sequence[str]) -> RouterSettings:
+def _router_settings(name: str | None, answers: Sequence[str]) -> events.RouterSettings:
     """The bundled settings of that name, or those in a file, with the answers. Raises PromptError and InputError."""
-    found = RouterSettings()
+    found = events.RouterSettings()
     if name is not None:
         known = name in router_presets() and not Path(name).exists()
         if not known and name != "-" and not Path(name).exists():
@@ -172,14 +152,14 @@ def _router_settings(name: str | None, answers: Sequence[str]) -> RouterSettings
     return msgspec.structs.replace(found, answers=tuple(answers) or found.answers)
 
 
-def loop_settings(settings: Iterable[str], loop: LoopSettings) -> LoopSettings:
+def loop_settings(settings: Iterable[str], loop: events.LoopSettings) -> events.LoopSettings:
     """The settings with each `NAME=VALUE` changed, with JSON or plain text as value. Raises InputError."""
     for text in settings:
         loop = _with(loop, text)
     return loop
 
 
-def _with(loop: LoopSettings, text: str) -> LoopSettings:
+def _with(loop: events.LoopSettings, text: str) -> events.LoopSettings:
     """The settings with one `NAME=VALUE`."""
     name, equals, value = text.partition("=")
     if not equals or name not in loop.__struct_fields__:
@@ -194,9 +174,9 @@ def _with(loop: LoopSettings, text: str) -> LoopSettings:
         given = [word.strip() for word in given.split(",") if word.strip()]
     fields = {**msgspec.structs.asdict(loop), name: given}
     try:
-        return msgspec.convert(fields, ready(LoopSettings))
+        return msgspec.convert(fields, ready(events.LoopSettings))
     except msgspec.ValidationError as error:
-        choices = get_args(get_type_hints(LoopSettings)[name])
+        choices = get_args(get_type_hints(events.LoopSettings)[name])
         words = all(isinstance(choice, str) for choice in choices)
         hint = f"Give one of: {', '.join(choices)}." if choices and words else "Give a value of that kind."
         raise InputError(f"`{text}`: {error}.", where="--set", hint=hint) from None
@@ -213,7 +193,7 @@ class SamplingOptions:
             help="Sampling settings by name, under those given here: see `glyphscope eval profiles`.",
         ),
     ] = None
-    given: Given[Sampling]
+    given: Given[events.Sampling]
     seeds: Annotated[
         str | None,
         typer.Option(
@@ -222,9 +202,9 @@ class SamplingOptions:
         ),
     ] = None
 
-    def of(self, model: ModelInfo) -> Sampling:
+    def of(self, model: events.ModelInfo) -> events.Sampling:
         """The profile's settings for a model, with the given ones. Raises GlyphscopeError."""
-        base = Sampling()
+        base = events.Sampling()
         if self.profile is not None:
             base = profile_named(self.profile, run_profiles()).of(model, base.seed)
         return self.given.over(base)
@@ -239,7 +219,7 @@ def run(
     ] = None,
     model: ModelOption = EMBEDDED,
     registry: RegistryOption = None,
-    given: Given[RunRequest],
+    given: Given[events.RunRequest],
     grammar: Annotated[
         Path | None,
         typer.Option(metavar="G.gbnf", help="GBNF file that replaces the registry's grammar."),
@@ -270,12 +250,12 @@ def run(
     loop the calls are executed, and the exit code is 0 if the enforced conditions of the conversation were met.
     """
     options = loading.options(model)
-    usual = RunRequest(prompt="", registry={})
+    usual = events.RunRequest(prompt="", registry={})
     constraint = given.get("constraint", usual.constraint)
     members = {
-        "order": default_order(constraint),
+        "order": events.default_order(constraint),
         **given,
-        **notation_members(given.get("notation", usual.notation)),
+        **events.notation_members(given.get("notation", usual.notation)),
     }
     own, template = _own_grammar(grammar, constraint), read_chat_template(chat_template)
     before = None if continued is None else recorded_state(continued)
@@ -285,14 +265,14 @@ def run(
     if base is not None and registry is None:
         own_tools = parse_document(base.registry, str(continued or project))
     how.warn_of_unused(given.over(usual))
-    request = RunRequest(
+    request = events.RunRequest(
         **conversation_members(prompt, system, messages, before, opened_project),
         registry=own_tools.to_document(),
         model=model,
         grammar=own,
         chat_template=template,
         **{**how.members, **members},
-        sampling=sampling.of(ModelInfo(name=model)),
+        sampling=sampling.of(events.ModelInfo(name=model)),
     )
     if base is not None:
         named = {
@@ -335,8 +315,8 @@ def run(
         interaction = TerminalInteraction(tools.sources)
         # closed here, not by the garbage collector: the model stops, and Ctrl-C has its previous effect
         generation = stack.enter_context(closing(run_request(request, source, interaction)))
-        events = stack.enter_context(closing(interruptible(generation, source, interaction)))
-        state = show(recorded(events, writer), as_json=as_json)
+        shown = stack.enter_context(closing(interruptible(generation, source, interaction)))
+        state = show(recorded(shown, writer), as_json=as_json)
     raise typer.Exit(exit_code(state))
 
 
@@ -347,7 +327,7 @@ _MAX_SEEDS = 12
 """The maximum number of seeds of a group that are listed."""
 
 
-def seeds_to_run(text: str, request: RunRequest) -> tuple[int, ...]:
+def seeds_to_run(text: str, request: events.RunRequest) -> tuple[int, ...]:
     """The seeds that are worth running. Raises InputError for a request that executes tools, and GlyphscopeError."""
     if request.dispatch or request.strategy == "loop":
         raise InputError(
@@ -359,17 +339,17 @@ def seeds_to_run(text: str, request: RunRequest) -> tuple[int, ...]:
 
 
 def print_distribution(
-    request: RunRequest, seeds: tuple[int, ...], model: Model, records: Path | None, *, as_json: bool
+    request: events.RunRequest, seeds: tuple[int, ...], model: Model, records: Path | None, *, as_json: bool
 ) -> int:
     """Run, print, and return the exit code: 0 if every run ended with a valid answer, as expected."""
     if request.sampling.temperature <= 0:
-        print_note("At temperature 0 all seeds give the same tokens: one run.")
+        output.print_note("At temperature 0 all seeds give the same tokens: one run.")
     samples, results, states = RequestPlan({"seed": request}, seeds).samples, SeedResults(), []
     for planned, state in run_all(samples, model, records, quiet=as_json):
         results.add(planned, state)
         states.append(state)
     result = results.report()
-    print_json(result) if as_json else _print(result)
+    output.print_json(result) if as_json else _print(result)
     if interrupted(states, samples):
         return INTERRUPTED
     right = all(group.ok and not group.difference for group in result.groups)
@@ -377,7 +357,7 @@ def print_distribution(
 
 
 def _print(result: Distribution) -> None:
-    table = TextTable("runs", "share", "", "answer", "first difference", right=("runs", "share"))
+    table = output.TextTable("runs", "share", "", "answer", "first difference", right=("runs", "share"))
     for group in result.groups:
         divergence = None if group.divergence is None else result.divergences[group.divergence]
         mark = "✗" if not group.ok else "≠" if group.difference else "✓"
@@ -395,26 +375,28 @@ def _print(result: Distribution) -> None:
         if group.difference:
             words = f"  not the expected one: {visible(group.difference)}"
             table.add_row("", "", "", Text(words, style="yellow"), "")
-    console().print(table)
+    output.console().print(table)
     for divergence in result.divergences[:_MAX_DIVERGENCES]:
-        print_text(f"At {divergence_words(divergence)}:")
-        console().print(_options(divergence))
+        output.print_text(f"At {divergence_words(divergence)}:")
+        output.console().print(_options(divergence))
     if len(result.divergences) > _MAX_DIVERGENCES:
-        print_text(f"{len(result.divergences) - _MAX_DIVERGENCES} further differences: --json lists them.")
+        output.print_text(
+            f"{len(result.divergences) - _MAX_DIVERGENCES} further differences: --json lists them."
+        )
     for line in result.words:
-        print_text(line)
+        output.print_text(line)
 
 
-def _options(divergence: Divergence) -> TextTable:
+def _options(divergence: Divergence) -> output.TextTable:
     numbers = ("sampled", "raw", "final")
-    table = TextTable("  token", *numbers, right=numbers, header_style="dim")
+    table = output.TextTable("  token", *numbers, right=numbers, header_style="dim")
     for option in divergence.options:
         sampled = f"{option.sampled} of {divergence.runs}"
         table.add_row(f"  {option_words(option)}", sampled, percent(option.raw), percent(option.final))
     return table
 
 
-def _own_grammar(file: Path | None, constraint: ConstraintKind) -> str | None:
+def _own_grammar(file: Path | None, constraint: events.ConstraintKind) -> str | None:
     """The text of the grammar file, read before any model is opened. Raises GrammarError with its errors."""
     if file is None:
         return None
@@ -428,21 +410,21 @@ def _own_grammar(file: Path | None, constraint: ConstraintKind) -> str | None:
     return text
 
 
-def show(events: Iterable[AnyEvent], *, as_json: bool) -> RunState:
+def show(shown: Iterable[events.AnyEvent], *, as_json: bool) -> RunState:
     """Print the events, as JSON lines or live, and return the run after them."""
     state = RunState()
     if as_json:
-        for event in events:
-            print_line(seen_json(encode_event(event)))
+        for event in shown:
+            output.print_line(output.seen_json(events.encode_event(event)))
             reduce_event(state, event)
         return state
-    out, view = console(), RunView(state)
+    out, view = output.console(), RunView(state)
     if not out.is_terminal:
-        run_state(events, state)
+        run_state(shown, state)
         out.print(view)
         return state
     with Live(view, console=out, refresh_per_second=12, vertical_overflow="visible"):
-        run_state(events, state)
+        run_state(shown, state)
     return state
 
 

@@ -6,23 +6,9 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 
+from glyphscope.grammar import tree
 from glyphscope.grammar.time_limit import check_time
 from glyphscope.grammar.traversal import reachable
-from glyphscope.grammar.tree import (
-    NEVER,
-    Alt,
-    Grammar,
-    Node,
-    Ordered,
-    Origin,
-    Repeat,
-    Rule,
-    RuleRef,
-    Seq,
-    Unenforced,
-    Unordered,
-    replace_refs,
-)  # fmt: skip
 
 MAX_NAME = 60  # characters
 _MAX_TRIED = 50  # candidates for the cause of a dead end; each costs a fixed point over all rules
@@ -47,12 +33,12 @@ class RuleNames:
 class RuleBook:
     """Rules by name. Names consist of lower-case letters, digits and hyphens, which both GBNF and Lark accept."""
 
-    def __init__(self, rules: Mapping[str, Rule] | None = None) -> None:
+    def __init__(self, rules: Mapping[str, tree.Rule] | None = None) -> None:
         """Start with these rules, under their names."""
         self.rules = dict(rules or {})
         self._names = RuleNames(self.rules)
         self._shared: dict[tuple[str, object], str] = {}
-        self._inner: dict[tuple[Node, Origin | None], str] = {}
+        self._inner: dict[tuple[tree.Node, tree.Origin | None], str] = {}
 
     def reserve(self, hint: str) -> str:
         """An unused name, made from the hint."""
@@ -60,35 +46,35 @@ class RuleBook:
         base = base if base[:1].isalpha() else f"r-{base}".strip("-")
         return self._names.fresh(base)
 
-    def add(self, name: str, body: Node, origin: Origin | None = None) -> None:
+    def add(self, name: str, body: tree.Node, origin: tree.Origin | None = None) -> None:
         """Set the rule of a reserved name."""
-        self.rules[name] = Rule(name, body, origin)
+        self.rules[name] = tree.Rule(name, body, origin)
 
-    def include(self, grammar: Grammar) -> str:
+    def include(self, grammar: tree.Grammar) -> str:
         """Add the rules of another grammar, under their names if these are free. Returns the name of its root."""
         names = {name: self._names.fresh(name) for name in grammar.rules}
         for name, rule in grammar.rules.items():
             body = rule.body
             if any(names[other] != other for other in rule.refs):
-                body = replace_refs(body, lambda other: RuleRef(names[other]))
+                body = tree.replace_refs(body, lambda other: tree.RuleRef(names[other]))
             self.add(names[name], body, rule.origin)
         return names[grammar.root]
 
-    def inner(self, hint: str, body: Node, origin: Origin | None = None) -> Node:
+    def inner(self, hint: str, body: tree.Node, origin: tree.Origin | None = None) -> tree.Node:
         """A rule for a piece of another rule, so that no tree gets deep.
 
         Equal pieces of the same origin share a rule: a hundred objects that all refer to one of 300 members have
         30,000 of them.
         """
-        if body == NEVER or body == Seq(()):
+        if body == tree.NEVER or body == tree.Seq(()):
             return body
         name = self._inner.get((body, origin))
         if name is None:
             name = self._inner[body, origin] = self.reserve(hint)
             self.add(name, body, origin)
-        return RuleRef(name)
+        return tree.RuleRef(name)
 
-    def shared(self, hint: str, make: Callable[[], Node], of: object = None) -> Node:
+    def shared(self, hint: str, make: Callable[[], tree.Node], of: object = None) -> tree.Node:
         """The rule that all places with the same `of` share under a hint.
 
         It is made once, and `make` may request it recursively.
@@ -97,27 +83,27 @@ class RuleBook:
         if name is None:
             name = self._shared[hint, of] = self.reserve(hint)
             self.add(name, make())
-        return RuleRef(name)
+        return tree.RuleRef(name)
 
     def grammar(
-        self, root: str, unenforced: tuple[Unenforced, ...], *, lexed: bool = True, unlexed: tuple[str, ...] = (),
-        ordered: tuple[Ordered, ...] = (),
-    ) -> Grammar:  # fmt: skip
+        self, root: str, unenforced: tuple[tree.Unenforced, ...], *, lexed: bool = True, unlexed: tuple[str, ...] = (),
+        ordered: tuple[tree.Ordered, ...] = (),
+    ) -> tree.Grammar:  # fmt: skip
         """The rules that the root needs, without those that derive no text at all."""
         productive = self.productive()
 
-        def productive_node(name: str) -> Node:
-            return RuleRef(name) if name in productive else NEVER
+        def productive_node(name: str) -> tree.Node:
+            return tree.RuleRef(name) if name in productive else tree.NEVER
 
-        rules: dict[str, Rule] = {}
+        rules: dict[str, tree.Rule] = {}
         roots = [root] if root in productive else []
         for name in reachable(roots, lambda name: rules[name].refs):
             rule = self.rules[name]
             if not productive.issuperset(rule.refs):
-                rule = Rule(name, replace_refs(rule.body, productive_node), rule.origin)
+                rule = tree.Rule(name, tree.replace_refs(rule.body, productive_node), rule.origin)
             rules[name] = rule
         remaining = tuple(name for name in unlexed if name in rules)
-        return Grammar(rules, root, unenforced, lexed, remaining, ordered)
+        return tree.Grammar(rules, root, unenforced, lexed, remaining, ordered)
 
     def productive(self, given: Set[str] = frozenset()) -> set[str]:
         """The rules that derive any text, assuming that the `given` rules do."""
@@ -164,9 +150,9 @@ class RuleBook:
         return tuple(way)
 
 
-def _missing(node: Node, productive: set[str]) -> Iterator[str]:
+def _missing(node: tree.Node, productive: set[str]) -> Iterator[str]:
     """The rules that are missing for a node to derive a text; empty if no rule could change that."""
-    if isinstance(node, RuleRef):
+    if isinstance(node, tree.RuleRef):
         yield node.name
         return
     for part in node.inner:
@@ -174,19 +160,19 @@ def _missing(node: Node, productive: set[str]) -> Iterator[str]:
             yield from _missing(part, productive)
 
 
-def _derives(node: Node, productive: set[str]) -> bool:
-    if isinstance(node, RuleRef):
+def _derives(node: tree.Node, productive: set[str]) -> bool:
+    if isinstance(node, tree.RuleRef):
         return node.name in productive
-    if isinstance(node, Seq):
+    if isinstance(node, tree.Seq):
         return all(_derives(part, productive) for part in node.parts)
-    if isinstance(node, Alt):
+    if isinstance(node, tree.Alt):
         return any(_derives(option, productive) for option in node.options)
-    if isinstance(node, Unordered):
+    if isinstance(node, tree.Unordered):
         return _derives_some(node, productive)
-    return not isinstance(node, Repeat) or node.minimum == 0 or _derives(node.body, productive)
+    return not isinstance(node, tree.Repeat) or node.minimum == 0 or _derives(node.body, productive)
 
 
-def _derives_some(node: Unordered, productive: set[str]) -> bool:
+def _derives_some(node: tree.Unordered, productive: set[str]) -> bool:
     derived = [_derives(member, productive) for member in node.members]
     if any(node.required >> place & 1 and not derives for place, derives in enumerate(derived)):
         return False

@@ -15,34 +15,12 @@ from typing import Any, Literal, TypeVar
 
 import msgspec
 
+from glyphscope import events
 from glyphscope.base.errors import GlyphscopeError, LessonError, PlacedProblem, RegistryError
 from glyphscope.base.inputs import named_file, read_file, utf8_text
 from glyphscope.base.structs import ready
 from glyphscope.evals.suites.registries import only_allowed, open_registry
 from glyphscope.evals.suites.structure import Found, problems_of
-from glyphscope.events import (
-    AUTO,
-    CALL,
-    Answer,
-    ApprovalRule,
-    ConstrainFrom,
-    ConstraintKind,
-    ControlTexts,
-    LoopSettings,
-    Notation,
-    PrefixPart,
-    RepairSettings,
-    RouterSettings,
-    RunRequest,
-    Sampling,
-    Shape,
-    StopOn,
-    Strategy,
-    Thinking,
-    described_answer,
-    settings_of,
-    wrong_value,
-)
 from glyphscope.grammar.gbnf.check import load_gbnf
 from glyphscope.grammar.languages import LARK, language_of
 from glyphscope.lessons.lesson import Experiment, Lesson
@@ -64,7 +42,7 @@ _MEMBERS = ("description", "enabled", "required", *OTHERS["object"])
 """The members of a tool that are not arguments; in a place, they follow its name."""
 
 
-class LessonRunSettings(Sampling, frozen=True, kw_only=True):
+class LessonRunSettings(events.Sampling, frozen=True, kw_only=True):
     """The settings of a run in a block. `change` and `remove` edit the registry at places such as
     `search/max_results/maximum`; `written` is the prefix of the answer. `calls` 0 is any number of calls.
     """
@@ -76,23 +54,23 @@ class LessonRunSettings(Sampling, frozen=True, kw_only=True):
     remove: tuple[str, ...] = ()
     system: str | None = None
     preset: str = "default"
-    notation: Notation | Literal["native"] = "glyph"
-    shape: Shape = "flat"
-    thinking: Thinking = "auto"
-    reasoning_effort: str = AUTO
+    notation: events.Notation | Literal["native"] = "glyph"
+    shape: events.Shape = "flat"
+    thinking: events.Thinking = "auto"
+    reasoning_effort: str = events.AUTO
     template_vars: dict[str, Any] = msgspec.field(default_factory=dict)
     chat_template: str = ""
-    control_texts: ControlTexts = "tokens"
+    control_texts: events.ControlTexts = "tokens"
     tool_choice: str = "required"
     calls: int = 1
-    constrain_from: ConstrainFrom = "reasoning"
+    constrain_from: events.ConstrainFrom = "reasoning"
     reasoning_budget: int | None = None
-    constraint: ConstraintKind = "mask"
+    constraint: events.ConstraintKind = "mask"
     grammar: str | None = None
     answer: str = "call"
     free_text: bool = False
-    strategy: Strategy = "direct"
-    stop_on: StopOn = "error"
+    strategy: events.Strategy = "direct"
+    stop_on: events.StopOn = "error"
     repair: int = 0
     extract: bool = True
     router: str = ""
@@ -105,7 +83,7 @@ class LessonRunSettings(Sampling, frozen=True, kw_only=True):
 _Made = TypeVar("_Made")
 
 NAMES = frozenset(LessonRunSettings.__struct_fields__)
-_SAMPLING = tuple(settings_of(Sampling))
+_SAMPLING = tuple(events.settings_of(events.Sampling))
 VARY = (
     "prompt", "answer", "notation", "shape", "constraint", "constrain_from", "thinking", "reasoning_effort", "stop_on",
     "max_tokens", *_SAMPLING,
@@ -142,15 +120,15 @@ def bound_problems(given: Mapping[str, Any]) -> Iterator[Found]:
         value = given.get(name)
         if value is not None and not least <= value <= most:
             yield (name,), f"{name} is from {least:g} to {most:g}; this is {shown(value)}."
-    for name, field in settings_of(Sampling).items():
-        if name in given and (problem := wrong_value(field, given[name])):
+    for name, field in events.settings_of(events.Sampling).items():
+        if name in given and (problem := events.wrong_value(field, given[name])):
             yield (name,), f"{problem}." if field.setting.check is not None else f"{name} is {problem}."
     for name in ("constraint", "shape"):
         if given.get(name) in ("endpoint", "name-parameters"):
             yield (name,), f'"{given[name]}" is not available in lessons.'
 
 
-def request_of(given: Mapping[str, Any], folder: Path | None) -> tuple[RunRequest | None, list[Found]]:
+def request_of(given: Mapping[str, Any], folder: Path | None) -> tuple[events.RunRequest | None, list[Found]]:
     """The request, or all errors in its settings; types and bounds were already checked."""
     found: list[Found] = []
     settings = msgspec.convert(dict(given), ready(LessonRunSettings))
@@ -160,8 +138,8 @@ def request_of(given: Mapping[str, Any], folder: Path | None) -> tuple[RunReques
     if registry is not None:
         registry = _changed(registry, settings, found)
     _tried(found, "preset", lambda: preset(settings.preset))
-    loop = _tried(found, "loop", lambda: compose(settings.loop)) or LoopSettings()
-    router = RouterSettings()
+    loop = _tried(found, "loop", lambda: compose(settings.loop)) or events.LoopSettings()
+    router = events.RouterSettings()
     if settings.router:
         router = _tried(found, "router", lambda: router_preset(settings.router)) or router
     if settings.grammar is not None:
@@ -169,13 +147,13 @@ def request_of(given: Mapping[str, Any], folder: Path | None) -> tuple[RunReques
         _tried(found, "grammar", lambda: load_gbnf(own))
         if settings.constraint == "off":
             found.append((("grammar",), 'A grammar has no effect where constraint is "off".'))
-    answer = _tried(found, "answer", lambda: _answer(settings, folder)) or CALL
+    answer = _tried(found, "answer", lambda: _answer(settings, folder)) or events.CALL
     if settings.written and settings.strategy != "direct":
         found.append((("written",), "An answer can be begun under the strategy direct only."))
     if found or registry is None:
         return None, found
     fields = msgspec.structs.asdict(settings)
-    request = RunRequest(
+    request = events.RunRequest(
         **{name: fields[name] for name in _SAME},
         notation="json" if settings.notation == "native" else settings.notation,
         native="auto" if settings.notation == "native" else "",
@@ -183,12 +161,14 @@ def request_of(given: Mapping[str, Any], folder: Path | None) -> tuple[RunReques
         most_calls=settings.calls or None,
         registry=registry.to_document(),
         model=EMBEDDED,
-        sampling=Sampling(**{name: fields[name] for name in _SAMPLING}),
-        repair=RepairSettings(attempts=settings.repair, extract=settings.extract),
+        sampling=events.Sampling(**{name: fields[name] for name in _SAMPLING}),
+        repair=events.RepairSettings(attempts=settings.repair, extract=settings.extract),
         router=msgspec.structs.replace(router, answers=settings.answers or router.answers),
         loop=loop,
-        approvals=(ApprovalRule(source="demo", action="allow"),) if settings.strategy == "loop" else (),
-        written=(PrefixPart(settings.written.encode()),) if settings.written else (),
+        approvals=(events.ApprovalRule(source="demo", action="allow"),)
+        if settings.strategy == "loop"
+        else (),
+        written=(events.PrefixPart(settings.written.encode()),) if settings.written else (),
         repeatable=True,
     )
     return request, []
@@ -196,7 +176,7 @@ def request_of(given: Mapping[str, Any], folder: Path | None) -> tuple[RunReques
 
 def varied_request(
     lesson: Lesson, experiment: Experiment, changes: Mapping[str, Any], folder: Path | None
-) -> RunRequest:
+) -> events.RunRequest:
     """The experiment's request with the reader's changes, by names of `VARY` and by places in the registry.
 
     Raises LessonError with every invalid change.
@@ -235,7 +215,7 @@ def _tried(found: list[Found], name: str, make: Callable[[], _Made]) -> _Made | 
     return None
 
 
-def _answer(settings: LessonRunSettings, folder: Path | None) -> Answer:
+def _answer(settings: LessonRunSettings, folder: Path | None) -> events.Answer:
     """The answer that is described. Raises GlyphscopeError, also if nothing can be that answer."""
 
     def read(name: str) -> str:
@@ -250,15 +230,15 @@ def _answer(settings: LessonRunSettings, folder: Path | None) -> Answer:
 
     text = settings.answer
     if _GRAMMAR.search(text):
-        answer = Answer("lark" if language_of(text) is LARK else "gbnf", text)
+        answer = events.Answer("lark" if language_of(text) is LARK else "gbnf", text)
     else:
-        answer = described_answer(text, read)
+        answer = events.described_answer(text, read)
     if not answer.is_call:
         Expected(answer_form(answer, "json")).grammar(ToolRegistry())
     return answer
 
 
-def answer_text(answer: Answer) -> str:
+def answer_text(answer: events.Answer) -> str:
     """An answer as `_answer` reads it; a schema is in a file, and only its kind is returned."""
     if answer.kind in ("gbnf", "lark"):
         return answer.text

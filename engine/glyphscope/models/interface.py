@@ -9,21 +9,8 @@ from typing import Any, Protocol, TypeAlias
 
 import msgspec
 
+from glyphscope import events
 from glyphscope.base.errors import ModelError
-from glyphscope.events import (
-    CALL,
-    DEFAULT_CHAT,
-    Answer,
-    ChatOptions,
-    ConstraintKind,
-    EvidenceKind,
-    Message,
-    ModelInfo,
-    PrefixPart,
-    Sampling,
-    Spans,
-    TokenStep,
-)
 from glyphscope.turns import TurnForm
 
 
@@ -49,27 +36,27 @@ class GenerateRequest(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     prompt: str
-    plain: Spans = ()
-    constraint: ConstraintKind = "off"
+    plain: events.Spans = ()
+    constraint: events.ConstraintKind = "off"
     grammar: str | None = None
     triggers: tuple[str, ...] = ()
     schema: dict[str, Any] | None = None
-    answer: Answer = CALL
-    messages: tuple[Message, ...] = ()
+    answer: events.Answer = events.CALL
+    messages: tuple[events.Message, ...] = ()
     tools: tuple[dict[str, Any], ...] = ()
     tool_choice: str = "required"
     most_calls: int | None = 1
-    chat: ChatOptions = DEFAULT_CHAT
+    chat: events.ChatOptions = events.DEFAULT_CHAT
     extra_body: dict[str, Any] = {}
     begun: str = ""
-    sampling: Sampling = Sampling()
+    sampling: events.Sampling = events.Sampling()
     max_tokens: int = 512
     stop: tuple[str, ...] = ()
     alternatives: int = 10
-    evidence: EvidenceKind = "all"
+    evidence: events.EvidenceKind = "all"
     build_ms: float = 0.0
     repeatable: bool = False
-    written: tuple[PrefixPart, ...] = ()
+    written: tuple[events.PrefixPart, ...] = ()
     rules: bytes = b""
     near: int | None = None
     reasoning_budget: int | None = None
@@ -149,7 +136,7 @@ class Cancelled(msgspec.Struct, frozen=True):
     """The last item of a generation that `cancel` ended."""
 
 
-Output: TypeAlias = PromptProgress | PromptReady | tuple[TokenStep, ...] | Usage | Cancelled
+Output: TypeAlias = PromptProgress | PromptReady | tuple[events.TokenStep, ...] | Usage | Cancelled
 
 
 class OneAtATime:
@@ -213,13 +200,13 @@ class Model(Protocol):
     """A source of tokens. One generation at a time; the other methods may be called from any thread meanwhile."""
 
     @property
-    def info(self) -> ModelInfo:
+    def info(self) -> events.ModelInfo:
         """The known facts about the model, for records and figures."""
 
     def count_tokens(self, text: str) -> int:
         """The number of the model's tokens in the text. Raises ModelError."""
 
-    def tokenize(self, text: str, plain: Spans = ()) -> list[int]:
+    def tokenize(self, text: str, plain: events.Spans = ()) -> list[int]:
         """The text's token ids, without a BOS token. In the characters of `plain`, texts of control tokens are text; a
         model without control tokens does not need that parameter. Raises ModelError.
         """
@@ -229,9 +216,9 @@ class Model(Protocol):
 
     def render_chat(
         self,
-        messages: Sequence[Message],
+        messages: Sequence[events.Message],
         tools: Sequence[dict[str, Any]] = (),
-        chat: ChatOptions = DEFAULT_CHAT,
+        chat: events.ChatOptions = events.DEFAULT_CHAT,
     ) -> RenderedPrompt:
         """The messages in the model's chat template, up to the beginning of the assistant's answer. Raises PromptError.
 
@@ -239,7 +226,7 @@ class Model(Protocol):
         that it has no variable for.
         """
 
-    def turn_form(self, chat: ChatOptions = DEFAULT_CHAT) -> TurnForm | None:
+    def turn_form(self, chat: events.ChatOptions = events.DEFAULT_CHAT) -> TurnForm | None:
         """The form of the model's turns, derived from its chat template under these options; None if that is not
         possible.
 
@@ -262,9 +249,9 @@ class Model(Protocol):
         """Free the model's memory and process. Later calls open it again if that is possible."""
 
 
-def _asked(chat: ChatOptions) -> tuple[ChatOptions, ...]:
+def _asked(chat: events.ChatOptions) -> tuple[events.ChatOptions, ...]:
     """The options, if they are not the default: a model needs the parameter only for these."""
-    return () if chat == DEFAULT_CHAT else (chat,)
+    return () if chat == events.DEFAULT_CHAT else (chat,)
 
 
 class ForwardingModel:
@@ -277,13 +264,13 @@ class ForwardingModel:
         self._model = model
 
     @property
-    def info(self) -> ModelInfo:
+    def info(self) -> events.ModelInfo:
         return self._model.info
 
     def count_tokens(self, text: str) -> int:
         return self._model.count_tokens(text)
 
-    def tokenize(self, text: str, plain: Spans = ()) -> list[int]:
+    def tokenize(self, text: str, plain: events.Spans = ()) -> list[int]:
         return self._model.tokenize(text, plain) if plain else self._model.tokenize(text)
 
     def vocabulary(self) -> Vocabulary:
@@ -291,13 +278,13 @@ class ForwardingModel:
 
     def render_chat(
         self,
-        messages: Sequence[Message],
+        messages: Sequence[events.Message],
         tools: Sequence[dict[str, Any]] = (),
-        chat: ChatOptions = DEFAULT_CHAT,
+        chat: events.ChatOptions = events.DEFAULT_CHAT,
     ) -> RenderedPrompt:
         return self._model.render_chat(messages, tools, *_asked(chat))
 
-    def turn_form(self, chat: ChatOptions = DEFAULT_CHAT) -> TurnForm | None:
+    def turn_form(self, chat: events.ChatOptions = events.DEFAULT_CHAT) -> TurnForm | None:
         return self._model.turn_form(*_asked(chat))
 
     def generate(self, request: GenerateRequest) -> Generator[Output, None, None]:
@@ -310,7 +297,7 @@ class ForwardingModel:
         self._model.close()
 
 
-def same_model(one: ModelInfo, other: ModelInfo) -> bool:
+def same_model(one: events.ModelInfo, other: events.ModelInfo) -> bool:
     """Whether both are the same file: by SHA-256, or by path and size if one of them has no hash; with the same LoRA
     adapters.
     """

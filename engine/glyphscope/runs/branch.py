@@ -11,21 +11,9 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from glyphscope import events
 from glyphscope.base.errors import PromptError
 from glyphscope.base.figures import pluralize
-from glyphscope.events import (
-    BEGUN,
-    Alternative,
-    AnyEvent,
-    BranchPoint,
-    ConstraintKind,
-    PrefixPart,
-    Relaxed,
-    RunRequest,
-    RunStarted,
-    Token,
-    TokenStep,
-)
 from glyphscope.registry import parse_document
 from glyphscope.runs.problems import MAX_ID, relaxation_problems
 from glyphscope.runs.relaxation import by_name, enforced_registry
@@ -36,14 +24,14 @@ _SHOWN = 12
 
 
 def branch_request(
-    run: RunState | Iterable[AnyEvent],
+    run: RunState | Iterable[events.AnyEvent],
     token: int,
     *,
     take: int | None = None,
     text: str = "",
-    constraint: ConstraintKind | None = None,
+    constraint: events.ConstraintKind | None = None,
     relax: tuple[str, str] | None = None,
-) -> RunRequest:
+) -> events.RunRequest:
     """The request for a branch of a run, given as its state or its events, that keeps the tokens before `token`.
 
     `take` is the id of an alternative recorded at that token; `text` is added after the prefix and `take`. With
@@ -70,20 +58,20 @@ def branch_request(
     written = [*_marker(state, constraint), *(_prefix_part(each.step) for each in tokens[:token])]
     if take is not None:
         taken = _alternative(_step_at(tokens, token), take)
-        written.append(PrefixPart(taken.data, taken.id))
+        written.append(events.PrefixPart(taken.data, taken.id))
     if text:
-        written.append(PrefixPart(text.encode("utf-8", "replace")))
+        written.append(events.PrefixPart(text.encode("utf-8", "replace")))
     request = msgspec.structs.replace(
         started.request,
         constraint=constraint,
         dispatch=False,
         written=tuple(written),
-        branch_of=BranchPoint(started.run, token),
+        branch_of=events.BranchPoint(started.run, token),
     )
     if relax is not None:
         tool, pointer = relax
         registry = state.whole_registry or parse_document(request.registry)
-        one = Relaxed(tool, by_name(enforced_registry(request, registry), tool, pointer))
+        one = events.Relaxed(tool, by_name(enforced_registry(request, registry), tool, pointer))
         request = msgspec.structs.replace(request, relaxed=(*request.relaxed, one))
         for problem in relaxation_problems(request):
             raise problem.error
@@ -91,16 +79,16 @@ def branch_request(
     return request
 
 
-def named_alternative(events: Iterable[AnyEvent], token: int, name: str) -> Alternative:
+def named_alternative(stream: Iterable[events.AnyEvent], token: int, name: str) -> events.Alternative:
     """The alternative at that token by its text or its id: `10` is a text if an alternative has it, `#10` is an id.
 
     White space around a text may be omitted if no other alternative has the text without it. Raises PromptError
     if there is no such alternative, or if there are several.
     """
-    state = run_state(events)
+    state = run_state(stream)
     step = _step_at(_branchable(state)[1], token)
     number = name.removeprefix("#")
-    found: Sequence[Alternative] = ()
+    found: Sequence[events.Alternative] = ()
     if not name.startswith("#") or len(name) == 1:
         found = [each for each in step.alternatives if each.text == name]
         found = found or [each for each in step.alternatives if each.text.strip() == name.strip()]
@@ -122,21 +110,21 @@ class Branch:
     """A run in the tree. It branches from `parent` at `token`, whether or not that run is known; "" and 0 for none."""
 
     run: str
-    started: RunStarted
+    started: events.RunStarted
     parent: str = ""
     token: int = 0
     children: list[Branch] = field(default_factory=list)
 
 
-def branch_tree(runs: Iterable[Iterable[AnyEvent]]) -> list[Branch]:
+def branch_tree(runs: Iterable[Iterable[events.AnyEvent]]) -> list[Branch]:
     """The runs that are not branches of the others, each with its branches, in the order they were made.
 
     Only the beginning of each run is read. Runs that name each other as parents, which Glyphscope never writes, are all
     roots. A duplicate run counts once.
     """
     found: dict[str, Branch] = {}
-    for events in runs:
-        started = next((event for event in events if isinstance(event, RunStarted)), None)
+    for stream in runs:
+        started = next((event for event in stream if isinstance(event, events.RunStarted)), None)
         if started is not None:
             point = started.request.branch_of
             parent, token = (point.run, point.token) if point is not None else ("", 0)
@@ -161,7 +149,7 @@ def _has_root(found: dict[str, Branch]) -> dict[str, bool]:
     return ending
 
 
-def _branchable(state: RunState) -> tuple[RunStarted, list[Token]]:
+def _branchable(state: RunState) -> tuple[events.RunStarted, list[events.Token]]:
     """The run's beginning and the tokens of its answer, which is the first stage: any further stage repairs it."""
     started, stage = state.begun, state.stages[0]
     if started.request.strategy != "direct":
@@ -179,7 +167,7 @@ def _branchable(state: RunState) -> tuple[RunStarted, list[Token]]:
     return started, stage.tokens
 
 
-def _marker(state: RunState, constraint: ConstraintKind) -> list[PrefixPart]:
+def _marker(state: RunState, constraint: events.ConstraintKind) -> list[events.PrefixPart]:
     """The native marker with which an answer begins under a constraint; without one, the model writes it."""
     assert state.started is not None, "it is branchable"
     request, prompt = state.started.request, state.stages[0].prompt
@@ -194,12 +182,12 @@ def _marker(state: RunState, constraint: ConstraintKind) -> list[PrefixPart]:
             where=f"run {state.started.run}",
             hint="Branch without a constraint, or run it again with one.",
         )
-    if prompt is None or not prompt.parts or prompt.parts[-1].name != BEGUN:
+    if prompt is None or not prompt.parts or prompt.parts[-1].name != events.BEGUN:
         return []
-    return [PrefixPart(prompt.text[prompt.parts[-1].start :].encode("utf-8", "replace"), kept=True)]
+    return [events.PrefixPart(prompt.text[prompt.parts[-1].start :].encode("utf-8", "replace"), kept=True)]
 
 
-def _step_at(tokens: list[Token], token: int) -> TokenStep:
+def _step_at(tokens: list[events.Token], token: int) -> events.TokenStep:
     if not 0 <= token < len(tokens):
         raise PromptError(
             f"There is no token {token} to replace: there are {pluralize(len(tokens), 'token')}.",
@@ -208,21 +196,21 @@ def _step_at(tokens: list[Token], token: int) -> TokenStep:
     return tokens[token].step
 
 
-def _prefix_part(step: TokenStep) -> PrefixPart:
+def _prefix_part(step: events.TokenStep) -> events.PrefixPart:
     """A typed piece stays typed text; a piece of an endpoint becomes text."""
-    return PrefixPart(step.data, step.id, kept=step.origin != "written")
+    return events.PrefixPart(step.data, step.id, kept=step.origin != "written")
 
 
-def _alternative(step: TokenStep, id: int) -> Alternative:
+def _alternative(step: events.TokenStep, id: int) -> events.Alternative:
     for each in step.alternatives:
         if each.id == id >= 0:
             return each
     if step.id == id and id >= 0 and not step.end:
-        return Alternative(step.id, step.data, step.text, 0.0, None, None)
+        return events.Alternative(step.id, step.data, step.text, 0.0, None, None)
     raise _no_alternative(step, str(id))
 
 
-def _no_alternative(step: TokenStep, name: str) -> PromptError:
+def _no_alternative(step: events.TokenStep, name: str) -> PromptError:
     if not step.alternatives:
         return PromptError(
             f"The run has no recorded alternatives of token {step.index}.",

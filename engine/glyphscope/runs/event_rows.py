@@ -10,30 +10,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, TypeAlias
 
+from glyphscope import events
 from glyphscope.base.figures import duration_ms, plain_number
 from glyphscope.base.shorten import and_more, capitalised, excerpt
 from glyphscope.base.translate import Translate, english
-from glyphscope.events import (
-    AnyEvent,
-    ApprovalGiven,
-    ApprovalNeeded,
-    CandidatesFound,
-    Extracted,
-    FinalAnswer,
-    LimitReached,
-    QuestionAnswered,
-    QuestionAsked,
-    RepairTried,
-    Routed,
-    StageFinished,
-    ToolContent,
-    ToolProgressed,
-    ToolResult,
-    ToolsDeferred,
-    ToolsSearched,
-    ToolStarted,
-    TransformActed,
-)
 
 Mark: TypeAlias = Literal["running", "holds", "differs", "impossible", "waits", "note"]
 """The state of a row: running, successful, failed, waiting for the user, or only a note."""
@@ -75,32 +55,32 @@ class EventRow:
     ms: float | None = None
 
 
-def describe(event: AnyEvent, tr: Translate = english) -> EventRow | None:
+def describe(event: events.AnyEvent, tr: Translate = english) -> EventRow | None:
     """The event in words, in the language of `tr`; None for one that is shown in another way."""
     match event:
-        case ApprovalNeeded() | ApprovalGiven():
+        case events.ApprovalNeeded() | events.ApprovalGiven():
             return _approval(event, tr)
-        case ToolStarted() | ToolProgressed() | ToolResult():
+        case events.ToolStarted() | events.ToolProgressed() | events.ToolResult():
             return _execution(event, tr)
-        case QuestionAsked() | QuestionAnswered():
+        case events.QuestionAsked() | events.QuestionAnswered():
             return _question(event, tr)
-        case RepairTried():
+        case events.RepairTried():
             words, done = _repair_words(event, tr), event.now_code is None
             notes = tuple(_repair_notes(event, words, tr))
             return EventRow(
                 tr("Difference"), words, "holds" if done else "impossible", notes, tokens=event.tokens
             )
-        case Extracted():
+        case events.Extracted():
             words = "; ".join(excerpt(change.what) for change in event.changes[:6]) or tr("no changes needed")
             notes = tuple(_extracted_notes(event, tr))
             return EventRow(tr("Extracted"), words, "holds" if event.valid else "impossible", notes)
-        case CandidatesFound():
+        case events.CandidatesFound():
             found = ", ".join(f"{excerpt(c.name)} ({c.kind}, {c.score:.0f})" for c in event.candidates[:6])
             words = found or tr("no known names in the prompt")
             return EventRow(tr("Names"), words, notes=tuple(_candidate_notes(event, tr)))
-        case Routed():
+        case events.Routed():
             return _routed(event, tr)
-        case TransformActed():
+        case events.TransformActed():
             surfaces = {
                 "message": tr("message"),
                 "response": tr("response"),
@@ -111,11 +91,11 @@ def describe(event: AnyEvent, tr: Translate = english) -> EventRow | None:
             heading = Note("heading", f"{event.name} ({surfaces.get(event.surface, event.surface)})")
             words = f"{event.name}: {event.what}"
             return EventRow(tr("Transform"), words, notes=(heading, Note("words", event.what)))
-        case ToolsDeferred():
+        case events.ToolsDeferred():
             return _deferred(event, tr)
-        case ToolsSearched():
+        case events.ToolsSearched():
             return _searched(event, tr)
-        case LimitReached():
+        case events.LimitReached():
             used, allowed = plain_number(event.used), plain_number(event.allowed)
             words = tr("{limit}: {used} of {allowed}", limit=event.limit, used=used, allowed=allowed)
             message = event.message or tr("{limit} was reached.", limit=event.limit)
@@ -127,7 +107,7 @@ def describe(event: AnyEvent, tr: Translate = english) -> EventRow | None:
             )
             notes = (Note("problem", message, brief=True), Note("words", figures))
             return EventRow(tr("Limit"), words, "impossible", notes)
-        case FinalAnswer():
+        case events.FinalAnswer():
             answer = excerpt(event.text) or tr("empty")
             again = tr("The first answer was empty; the model was prompted once more.")
             notes = (Note("text", event.text, title=tr("Answer")),)
@@ -135,15 +115,15 @@ def describe(event: AnyEvent, tr: Translate = english) -> EventRow | None:
                 answer = tr("{answer} (prompted once more)", answer=answer)
                 notes = (Note("words", again), *notes)
             return EventRow(tr("Answer"), answer, "holds", notes)
-        case StageFinished() if event.note:
+        case events.StageFinished() if event.note:
             return EventRow(tr("Note"), event.note, "impossible", (Note("problem", event.note),))
         case _:
             return None
 
 
-def _approval(event: ApprovalNeeded | ApprovalGiven, tr: Translate) -> EventRow:
+def _approval(event: events.ApprovalNeeded | events.ApprovalGiven, tr: Translate) -> EventRow:
     title, of = tr("Approval"), f"approval {event.call}"
-    if isinstance(event, ApprovalNeeded):
+    if isinstance(event, events.ApprovalNeeded):
         where = f", {event.identity}" if event.identity not in ("", event.source) else ""
         whose = tr("{tool} of {source}{where}", tool=event.tool, source=event.source, where=where)
         notes: tuple[Note, ...] = (
@@ -166,7 +146,7 @@ def _approval(event: ApprovalNeeded | ApprovalGiven, tr: Translate) -> EventRow:
     return EventRow(title, words, "holds" if event.action == "allow" else "impossible", notes, of)
 
 
-def _approval_words(event: ApprovalGiven, tr: Translate) -> str:
+def _approval_words(event: events.ApprovalGiven, tr: Translate) -> str:
     """`allowed by a person for this run, with edited arguments`."""
     done = {
         "person": (tr("allowed by a person"), tr("denied by a person")),
@@ -184,22 +164,24 @@ def _approval_words(event: ApprovalGiven, tr: Translate) -> str:
     return f"{done[event.by][event.action == 'deny']}{scopes[event.scope]}{edited}{reason}"
 
 
-def _execution(event: ToolStarted | ToolProgressed | ToolResult, tr: Translate) -> EventRow:
+def _execution(
+    event: events.ToolStarted | events.ToolProgressed | events.ToolResult, tr: Translate
+) -> EventRow:
     title, of = tr("Result"), f"execution {event.call}"
     match event:
-        case ToolStarted():
+        case events.ToolStarted():
             words = tr("{tool}, executed by {source}", tool=event.tool, source=event.source)
             arguments = Note(
                 "json", value=event.arguments, title=tr("Arguments"), tool=event.tool, brief=True
             )
             return EventRow(title, words, "running", (Note("heading", words), arguments), of)
-        case ToolProgressed():
+        case events.ToolProgressed():
             words = f"{event.done:g}"
             if event.total is not None:
                 words = tr("{done:g} of {total:g}", done=event.done, total=event.total)
             words += f", {excerpt(event.message)}" if event.message else ""
             return EventRow(title, words, "running", (Note("words", words),), of)
-        case ToolResult():
+        case events.ToolResult():
             notes = tuple(_result_notes(event, tr))
             mark: Mark = "holds" if event.ok else "impossible"
             return EventRow(title, _result_words(event, tr), mark, notes, of, bytes=event.bytes, ms=event.ms)
@@ -245,7 +227,7 @@ def _kind_words(kind: str, tr: Translate) -> str:
     return kinds.get(kind, kind)
 
 
-def _result_words(event: ToolResult, tr: Translate) -> str:
+def _result_words(event: events.ToolResult, tr: Translate) -> str:
     """The beginning of the result, or the error."""
     if not event.ok:
         code = f"{event.code}: " if event.code else ""
@@ -257,7 +239,7 @@ def _result_words(event: ToolResult, tr: Translate) -> str:
     return (text or tr("empty result")) + problems
 
 
-def _result_notes(event: ToolResult, tr: Translate) -> Iterator[Note]:
+def _result_notes(event: events.ToolResult, tr: Translate) -> Iterator[Note]:
     if not event.ok:
         kinds = {
             "tool": tr("A tool error; the model receives it and can try again."),
@@ -294,7 +276,7 @@ def _result_notes(event: ToolResult, tr: Translate) -> Iterator[Note]:
         )
 
 
-def _is_sent(event: ToolResult) -> bool:
+def _is_sent(event: events.ToolResult) -> bool:
     """Whether the message to the model is the structured content, or has it as a member."""
     try:
         sent = json.loads(event.sent) if len(event.sent) <= _MOST_COMPARED else None
@@ -303,7 +285,7 @@ def _is_sent(event: ToolResult) -> bool:
     return event.structured in (sent, *(sent.values() if isinstance(sent, dict) else ()))
 
 
-def _content(piece: ToolContent, tool: str, tr: Translate) -> Iterator[Note]:
+def _content(piece: events.ToolContent, tool: str, tr: Translate) -> Iterator[Note]:
     if piece.kind == "text":
         yield Note("text", piece.text, title=tr("Result"), tool=tool)
         return
@@ -316,9 +298,9 @@ def _content(piece: ToolContent, tool: str, tr: Translate) -> Iterator[Note]:
         yield Note("text", piece.text, title=name, tool=tool)
 
 
-def _question(event: QuestionAsked | QuestionAnswered, tr: Translate) -> EventRow:
+def _question(event: events.QuestionAsked | events.QuestionAnswered, tr: Translate) -> EventRow:
     title = tr("Question")
-    if isinstance(event, QuestionAsked):
+    if isinstance(event, events.QuestionAsked):
         asks = tr("The model asks")
         notes = (Note("heading", asks), Note("text", event.question, title=asks))
         return EventRow(title, f"“{event.question}”", "waits", notes, of="question")
@@ -331,7 +313,7 @@ def _question(event: QuestionAsked | QuestionAnswered, tr: Translate) -> EventRo
     return EventRow(title, f"→ “{event.answer}”", "holds", notes, of="question", adds=True)
 
 
-def _routed(event: Routed, tr: Translate) -> EventRow:
+def _routed(event: events.Routed, tr: Translate) -> EventRow:
     match event.choice:
         case "call_tool":
             words, said = (
@@ -349,7 +331,7 @@ def _routed(event: Routed, tr: Translate) -> EventRow:
     return EventRow(tr("Routed"), words, notes=(Note("words", said), *question))
 
 
-def deferred_words(event: ToolsDeferred, tr: Translate = english) -> str:
+def deferred_words(event: events.ToolsDeferred, tr: Translate = english) -> str:
     """`400 tools deferred to search_tools: all tools would take 29,402 tokens of 4,096`."""
     words = tr("%n tool(s) deferred to {search}", "", event.deferred, search=event.search)
     if not event.context:
@@ -360,13 +342,13 @@ def deferred_words(event: ToolsDeferred, tr: Translate = english) -> str:
     return f"{words}: {cost}"
 
 
-def _deferred(event: ToolsDeferred, tr: Translate) -> EventRow:
+def _deferred(event: events.ToolsDeferred, tr: Translate) -> EventRow:
     words = deferred_words(event, tr)
     loaded = tr("In the prompt: {tools}.", tools=", ".join((event.search, *event.loaded)))
     return EventRow(tr("Tools"), words, notes=(Note("words", f"{words}."), Note("words", loaded)))
 
 
-def _searched(event: ToolsSearched, tr: Translate) -> EventRow:
+def _searched(event: events.ToolsSearched, tr: Translate) -> EventRow:
     title, sent = tr("Tool search"), tr("Message to the model")
     said = (Note("heading", sent), Note("text", event.sent, title=sent))
     asked = f"“{excerpt(event.query)}”"
@@ -385,7 +367,7 @@ def _searched(event: ToolsSearched, tr: Translate) -> EventRow:
     return EventRow(title, f"{asked} → {found}", "holds" if loaded else "impossible", (*notes, *said))
 
 
-def _candidate_notes(event: CandidatesFound, tr: Translate) -> Iterator[Note]:
+def _candidate_notes(event: events.CandidatesFound, tr: Translate) -> Iterator[Note]:
     yield Note("heading", tr("Known names found in the prompt"))
     if event.library:
         yield Note("words", tr("Compared with {library}; 100 is identical.", library=event.library))
@@ -402,7 +384,7 @@ def _candidate_notes(event: CandidatesFound, tr: Translate) -> Iterator[Note]:
         yield Note("words", tr("None found."))
 
 
-def _extracted_notes(event: Extracted, tr: Translate) -> Iterator[Note]:
+def _extracted_notes(event: events.Extracted, tr: Translate) -> Iterator[Note]:
     yield Note("heading", tr("Changes made to extract the call"))
     for change in event.changes:
         words = tr("• at character {char}: {change}", char=change.char, change=change.what)
@@ -410,7 +392,7 @@ def _extracted_notes(event: Extracted, tr: Translate) -> Iterator[Note]:
     yield Note("difference", value=(event.before, event.after), brief=True)
 
 
-def _repair_words(event: RepairTried, tr: Translate) -> str:
+def _repair_words(event: events.RepairTried, tr: Translate) -> str:
     """`CONSTRAINT_MAX at character 46: now valid`, or the error's new place."""
     was = tr("{code} at character {char}", code=event.code, char=event.char)
     if event.now_code is None:
@@ -424,7 +406,7 @@ def _repair_words(event: RepairTried, tr: Translate) -> str:
     return tr("{was}: now {code}, also at {char}", was=was, code=event.now_code, char=event.now)
 
 
-def _repair_notes(event: RepairTried, words: str, tr: Translate) -> Iterator[Note]:
+def _repair_notes(event: events.RepairTried, words: str, tr: Translate) -> Iterator[Note]:
     yield Note(
         "heading",
         tr(

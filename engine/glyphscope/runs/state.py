@@ -7,42 +7,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
+from glyphscope import events
 from glyphscope.base.errors import GlyphscopeError, PromptError, RegistryError
-from glyphscope.events import (
-    Aborted,
-    AnyEvent,
-    ApprovalGiven,
-    ApprovalNeeded,
-    CallReady,
-    ConstraintReady,
-    FieldChanged,
-    FieldClosed,
-    FieldOpened,
-    FinalAnswer,
-    PromptEvaluated,
-    PromptRendered,
-    QuestionAnswered,
-    QuestionAsked,
-    Routed,
-    RunFailed,
-    RunFinished,
-    RunStarted,
-    SegmentClosed,
-    SegmentKind,
-    SegmentOpened,
-    StageFinished,
-    StageKind,
-    StageStarted,
-    Status,
-    StopStringFound,
-    Token,
-    ToolKnown,
-    ToolResult,
-    ToolsDeferred,
-    ToolsSearched,
-    Violation,
-    add_violation,
-)
 from glyphscope.registry import ToolRegistry
 from glyphscope.runs.prepared import PreparedRequest, prepare
 
@@ -62,7 +28,7 @@ class FieldState:
     path: str
     start: int | None
     end: int
-    status: Status = "open"
+    status: events.Status = "open"
     closed: bool = False
     value: Any = None
 
@@ -71,7 +37,7 @@ class FieldState:
 class Segment:
     """A part of an answer: its characters `start` to `end` (exclusive, None while it is written), without markers."""
 
-    kind: SegmentKind
+    kind: events.SegmentKind
     start: int
     end: int | None = None
     call_index: int = 0
@@ -86,14 +52,14 @@ class CallState:
     """
 
     fields: dict[str, FieldState] = field(default_factory=dict)
-    tool: ToolKnown | None = None
-    violations: list[Violation] = field(default_factory=list)
+    tool: events.ToolKnown | None = None
+    violations: list[events.Violation] = field(default_factory=list)
     part: Segment | None = None
     closed: bool = False
-    ready: CallReady | None = None
+    ready: events.CallReady | None = None
 
     @property
-    def status(self) -> Status:
+    def status(self) -> events.Status:
         """`holds` once it is complete and valid, `impossible` from its first violation on."""
         if self.violations:
             return "impossible"
@@ -105,11 +71,11 @@ class StagePlace(NamedTuple):
     whether a call was executed, how often the router was asked, and what is deferred and loaded of the tools.
     """
 
-    kind: StageKind = "call"
+    kind: events.StageKind = "call"
     tool: str = ""
     called: bool = False
     asked: int = 0
-    deferred: ToolsDeferred | None = None
+    deferred: events.ToolsDeferred | None = None
     loaded: tuple[str, ...] = ()
     search: bool = True
 
@@ -135,25 +101,25 @@ class StageState:
 
     name: str = ""
     title: str = ""
-    kind: StageKind = "call"
+    kind: events.StageKind = "call"
     turn: int = 0
     began: float = 0.0
-    prompt: PromptRendered | None = None
-    evaluated: PromptEvaluated | None = None
-    constraint: ConstraintReady | None = None
-    tokens: list[Token] = field(default_factory=list)
+    prompt: events.PromptRendered | None = None
+    evaluated: events.PromptEvaluated | None = None
+    constraint: events.ConstraintReady | None = None
+    tokens: list[events.Token] = field(default_factory=list)
     forced: int = 0
     mask_ms: float = 0.0
     segments: list[Segment] = field(default_factory=list)
     written: dict[int, CallState] = field(default_factory=lambda: {0: CallState()})
     touched: list[tuple[int, str | None]] = field(default_factory=list, repr=False)
-    violations: list[Violation] = field(default_factory=list)
-    aborted: Aborted | None = None
-    stop_string: StopStringFound | None = None
-    call: CallReady | None = None
-    calls: list[CallReady] = field(default_factory=list)
-    finished: StageFinished | None = None
-    outline: list[AnyEvent] = field(default_factory=list)
+    violations: list[events.Violation] = field(default_factory=list)
+    aborted: events.Aborted | None = None
+    stop_string: events.StopStringFound | None = None
+    call: events.CallReady | None = None
+    calls: list[events.CallReady] = field(default_factory=list)
+    finished: events.StageFinished | None = None
+    outline: list[events.AnyEvent] = field(default_factory=list)
     waited: float = 0.0
     asked: float | None = None
     earlier: StagePlace = NO_STAGE
@@ -177,7 +143,7 @@ class StageState:
         return self.written[0].fields
 
     @property
-    def tool(self) -> ToolKnown | None:
+    def tool(self) -> events.ToolKnown | None:
         """The tool of the first call."""
         return self.written[0].tool
 
@@ -232,12 +198,12 @@ class RunState:
 
     prepared: PreparedRequest | None = field(default=None, kw_only=True, compare=False, repr=False)
 
-    started: RunStarted | None = None
+    started: events.RunStarted | None = None
     stages: list[StageState] = field(default_factory=lambda: [StageState()])
-    call: CallReady | None = None
-    answer: FinalAnswer | None = None
-    finished: RunFinished | None = None
-    failed: RunFailed | None = None
+    call: events.CallReady | None = None
+    answer: events.FinalAnswer | None = None
+    finished: events.RunFinished | None = None
+    failed: events.RunFailed | None = None
     now: float = 0.0
     _invalid: bool = field(default=False, init=False, compare=False, repr=False)
 
@@ -247,7 +213,7 @@ class RunState:
         return self.started is None or self.started.request.answer.is_call
 
     @property
-    def begun(self) -> RunStarted:
+    def begun(self) -> events.RunStarted:
         """The run's beginning. Raises PromptError for a record without it."""
         if self.started is None:
             raise PromptError(
@@ -342,53 +308,53 @@ class RunState:
         return "valid" if self.finished.valid else "invalid"
 
 
-def reduce_event(state: RunState, event: AnyEvent) -> RunState:
+def reduce_event(state: RunState, event: events.AnyEvent) -> RunState:
     """The state after `event`: the same object, updated. Takes the same time for the first event and the millionth."""
     stage = state.stages[-1]
     state.now = event.t
     match event:
-        case Token():
+        case events.Token():
             stage.tokens.append(event)
             stage._pieces.append(event.step.text)
             stage.forced += event.step.forced
             stage.mask_ms += 0.0 if event.step.forced else event.step.mask_ms
-        case FieldChanged(path=path, end=end, status=status):
+        case events.FieldChanged(path=path, end=end, status=status):
             known = stage.call_at(event.call_index).fields.setdefault(path, FieldState(path, None, end))
             known.end, known.status = end, status
             stage.touch(event.call_index, path)
-        case FieldOpened(path=path, start=start):
+        case events.FieldOpened(path=path, start=start):
             stage.call_at(event.call_index).fields[path] = FieldState(path, start, start)
             stage.touch(event.call_index, path)
-        case FieldClosed(path=path, start=start, end=end, status=status, value=value):
+        case events.FieldClosed(path=path, start=start, end=end, status=status, value=value):
             field_ = FieldState(path, start, end, status, True, value)
             stage.call_at(event.call_index).fields[path] = field_
             stage.touch(event.call_index, path)
-        case ToolKnown():
+        case events.ToolKnown():
             stage.call_at(event.call_index).tool = event
             stage.touch(event.call_index)
-        case Violation():
-            add_violation(stage.violations, event)
-            add_violation(stage.call_at(event.call_index).violations, event)
+        case events.Violation():
+            events.add_violation(stage.violations, event)
+            events.add_violation(stage.call_at(event.call_index).violations, event)
             stage.touch(event.call_index, event.path)
             stage.touch(event.call_index)
-        case SegmentOpened() | SegmentClosed():
+        case events.SegmentOpened() | events.SegmentClosed():
             part = _reduce_segment(stage.segments, event)
             if part.kind == "call":
                 call = stage.call_at(part.call_index)
-                call.part, call.closed = part, isinstance(event, SegmentClosed)
+                call.part, call.closed = part, isinstance(event, events.SegmentClosed)
                 stage.touch(part.call_index)
-        case PromptEvaluated():
+        case events.PromptEvaluated():
             stage.evaluated = event
-        case StageStarted():
+        case events.StageStarted():
             _begin(state, event)
-        case RunStarted() | FinalAnswer() | RunFinished() | RunFailed():
+        case events.RunStarted() | events.FinalAnswer() | events.RunFinished() | events.RunFailed():
             _reduce_run(state, event)
         case _:
             _reduce_stage(state, stage, event)
     return state
 
 
-def _begin(state: RunState, event: StageStarted) -> None:
+def _begin(state: RunState, event: events.StageStarted) -> None:
     """Begin a new stage, except for the continuation, which continues in the aborted stage."""
     stage = state.stages[-1]
     if event.stage != CONTINUATION:
@@ -402,8 +368,8 @@ def _begin(state: RunState, event: StageStarted) -> None:
 def _after(stage: StageState) -> StagePlace:
     """The place of the stage after this one, as far as earlier stages decide it."""
     place = stage.place
-    routed = [event.tool for event in stage.outline if isinstance(event, Routed)]
-    searched = [event for event in stage.outline if isinstance(event, ToolsSearched)]
+    routed = [event.tool for event in stage.outline if isinstance(event, events.Routed)]
+    searched = [event for event in stage.outline if isinstance(event, events.ToolsSearched)]
     if stage.kind == "name" and stage.tool is not None:
         place = place._replace(tool=stage.tool.name)
     return place._replace(
@@ -415,74 +381,76 @@ def _after(stage: StageState) -> StagePlace:
     )
 
 
-def _reduce_segment(segments: list[Segment], event: SegmentOpened | SegmentClosed) -> Segment:
+def _reduce_segment(segments: list[Segment], event: events.SegmentOpened | events.SegmentClosed) -> Segment:
     """The segment that the event opens or closes. An open one ends there; none overlap, even in an edited record."""
     last = segments[-1] if segments else Segment(event.kind, 0, 0)
-    if isinstance(event, SegmentClosed) and last.end is None:
+    if isinstance(event, events.SegmentClosed) and last.end is None:
         last.end = max(event.end, last.start)
         if "call" not in (last.kind, event.kind):
             last.kind = event.kind  # text that turned out to be reasoning
         return last
     start = max(event.start, last.start if last.end is None else last.end)
     last.end = start if last.end is None else last.end
-    end = max(event.end, start) if isinstance(event, SegmentClosed) else None
+    end = max(event.end, start) if isinstance(event, events.SegmentClosed) else None
     segments.append(Segment(event.kind, start, end, event.call_index))
     return segments[-1]
 
 
-def _reduce_run(state: RunState, event: RunStarted | FinalAnswer | RunFinished | RunFailed) -> None:
+def _reduce_run(
+    state: RunState, event: events.RunStarted | events.FinalAnswer | events.RunFinished | events.RunFailed
+) -> None:
     match event:
-        case RunStarted():
+        case events.RunStarted():
             state.started = event
             if state.prepared is not None:  # as the run settled it
                 state.prepared = replace(state.prepared, request=event.request)
             state.stages[-1].aborted = state.finished = state.failed = None
-        case FinalAnswer():
+        case events.FinalAnswer():
             state.answer = event
             state.stages[-1].outline.append(event)
-        case RunFinished():
+        case events.RunFinished():
             state.finished = event
-        case RunFailed():
+        case events.RunFailed():
             state.failed = event
 
 
-def _reduce_stage(state: RunState, stage: StageState, event: AnyEvent) -> None:
+def _reduce_stage(state: RunState, stage: StageState, event: events.AnyEvent) -> None:
     """Reduce events that occur once per stage, and those of its outline."""
     match event:
-        case PromptRendered():
+        case events.PromptRendered():
             stage.prompt = event
-        case ConstraintReady():
+        case events.ConstraintReady():
             stage.constraint = event
-        case Aborted():
+        case events.Aborted():
             stage.aborted = event
-        case StopStringFound():
+        case events.StopStringFound():
             stage.stop_string = event
             stage._pieces[:] = [stage.text[: event.char]]
-        case CallReady():
+        case events.CallReady():
             stage.call = state.call = event
             stage.calls.append(event)
             stage.call_at(event.call_index).ready = event
             stage.touch(event.call_index)
-        case StageFinished():
+        case events.StageFinished():
             stage.finished = event
-        case ApprovalNeeded() | QuestionAsked():
+        case events.ApprovalNeeded() | events.QuestionAsked():
             stage.asked = event.t
             stage.outline.append(event)
-        case ApprovalGiven() | QuestionAnswered():
+        case events.ApprovalGiven() | events.QuestionAnswered():
             stage.waited += 0.0 if stage.asked is None else max(event.t - stage.asked, 0.0)
             stage.asked = None
             stage.outline.append(event)
-        case ToolsDeferred():
+        case events.ToolsDeferred():
             stage.earlier = stage.earlier._replace(deferred=event, loaded=event.loaded)
             stage.outline.append(event)
-        case ToolResult():
+        case events.ToolResult():
             stage.waited += event.waited_ms / 1000
             stage.outline.append(event)
         case _:
             stage.outline.append(event)
 
 
-def run_state(events: Iterable[AnyEvent], state: RunState | None = None) -> RunState:
+def run_state(events: Iterable[events.AnyEvent], state: RunState | None = None) -> RunState:
     """The state after all of `events`, from the beginning or from `state` on."""
     state = RunState() if state is None else state
     for event in events:

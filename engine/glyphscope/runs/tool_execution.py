@@ -17,23 +17,10 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
+from glyphscope import events
 from glyphscope.base.errors import ServerError, ToolError
 from glyphscope.base.figures import duration
 from glyphscope.base.json_values import read_json
-from glyphscope.events import (
-    AnyEvent,
-    ApprovalGiven,
-    ApprovalNeeded,
-    CallReady,
-    Code,
-    LimitReached,
-    StageFinished,
-    ToolContent,
-    ToolProgressed,
-    ToolResult,
-    ToolStarted,
-    TransformActed,
-)
 from glyphscope.runs.context import Context
 from glyphscope.runs.envelope import compact, envelope, escaped, json_bytes, size
 from glyphscope.runs.interaction import Decision
@@ -56,18 +43,20 @@ PROGRESS_SECONDS = 0.1
 class RunningCall:
     """One running call; `events` waits for it."""
 
-    def __init__(self, source: ToolSource, started: ToolStarted, seconds: float, trace: str) -> None:
+    def __init__(self, source: ToolSource, started: events.ToolStarted, seconds: float, trace: str) -> None:
         self._trace = trace
         self._source, self._started, self._seconds = source, started, seconds
         self.waited = 0.0
         """Seconds in which the source waited for a person; no limit counts them."""
         self._cancel = threading.Event()
-        self._progress: deque[ToolProgressed] = deque(maxlen=1)  # the newest is reported when it is due
+        self._progress: deque[events.ToolProgressed] = deque(
+            maxlen=1
+        )  # the newest is reported when it is due
         self._outcome: Future[Outcome] = Future()
 
     def events(
-        self, cancelled: threading.Event, stamp: Callable[[ToolProgressed], ToolProgressed]
-    ) -> Generator[ToolProgressed, None, Outcome]:
+        self, cancelled: threading.Event, stamp: Callable[[events.ToolProgressed], events.ToolProgressed]
+    ) -> Generator[events.ToolProgressed, None, Outcome]:
         """Yield timestamped progress, then the outcome. `cancelled` ends the call.
 
         A source that does not return is abandoned, and the outcome says so. Raises exceptions of the source other than
@@ -116,7 +105,7 @@ class RunningCall:
         if math.isfinite(done):
             total = total if total is not None and math.isfinite(total) else None
             self._progress.append(
-                ToolProgressed(call=self._started.call, done=done, total=total, message=message)
+                events.ToolProgressed(call=self._started.call, done=done, total=total, message=message)
             )
 
     def _work(self) -> None:
@@ -149,18 +138,18 @@ Fault: TypeAlias = Literal["", "tool", "protocol", "timeout", "cancelled", "deni
 """The faults of a source (`tools.source.Fault`), and those of calls that were not executed: denied, guard, unknown."""
 Edited: TypeAlias = dict[str, Any] | None
 """The executed arguments if a person changed them; otherwise None."""
-Rewrite: TypeAlias = Callable[[str], tuple[str, Sequence[TransformActed]]]
+Rewrite: TypeAlias = Callable[[str], tuple[str, Sequence[events.TransformActed]]]
 """Returns the changed message to the model about a result, and an event for each transform that changed it."""
 
-_CODES: dict[str, Code] = {
+_CODES: dict[str, events.Code] = {
     "tool": "TOOL_ERROR", "protocol": "TOOL_ERROR", "timeout": "TOOL_ERROR", "unknown": "UNKNOWN_TOOL"
 }  # fmt: skip
 """The code of a result, by the fault of its source."""
 
 
 def execute(
-    context: Context, call: CallReady, *, turn: int = 0, rewrite: Rewrite | None = None
-) -> Generator[AnyEvent, None, ToolResult]:
+    context: Context, call: events.CallReady, *, turn: int = 0, rewrite: Rewrite | None = None
+) -> Generator[events.AnyEvent, None, events.ToolResult]:
     """Execute a valid call of the registry in a separate stage. Returns its result.
 
     The guardrails of `request.loop` apply under every strategy. After a result with the fault `cancelled`, the
@@ -178,7 +167,7 @@ def execute(
             yield emitter.stamp(event)
     result = emitter.stamp(msgspec.structs.replace(result, sent=escaped(sent), ms=ms))
     yield result
-    yield emitter.stamp(StageFinished(reason=result.fault or "done", valid=result.ok, ms=ms))
+    yield emitter.stamp(events.StageFinished(reason=result.fault or "done", valid=result.ok, ms=ms))
     return result
 
 
@@ -187,7 +176,9 @@ def source_name(context: Context, tool: str) -> str:
     return context.request.sources.get(tool, DEFAULT_SOURCE)
 
 
-def _run_call(context: Context, call: CallReady) -> Generator[AnyEvent, None, tuple[ToolResult, Edited]]:
+def _run_call(
+    context: Context, call: events.CallReady
+) -> Generator[events.AnyEvent, None, tuple[events.ToolResult, Edited]]:
     """The result, without timestamp and message to the model, and the edited arguments. The order of the checks:
     availability, size of the arguments, source, approval, the edited arguments.
     """
@@ -218,7 +209,7 @@ def _run_call(context: Context, call: CallReady) -> Generator[AnyEvent, None, tu
             yield too_large
             message = too_large.message
             return _result(context, call, "guard", code="ARGUMENTS_TOO_LARGE", message=message), None
-    started = ToolStarted(call=call.call, tool=call.tool, source=name, arguments=given.arguments)
+    started = events.ToolStarted(call=call.call, tool=call.tool, source=name, arguments=given.arguments)
     yield (started := context.emitter.stamp(started))
     work = RunningCall(
         source, started, context.request.loop.max_tool_seconds, context.emitter.traceparent(call.call)
@@ -232,27 +223,29 @@ def _run_call(context: Context, call: CallReady) -> Generator[AnyEvent, None, tu
     return result, edited
 
 
-def _result(context: Context, call: CallReady, fault: Fault = "", **fields: Any) -> ToolResult:
+def _result(context: Context, call: events.CallReady, fault: Fault = "", **fields: Any) -> events.ToolResult:
     source = source_name(context, call.tool)
-    return ToolResult(call=call.call, tool=call.tool, source=source, ok=not fault, fault=fault, **fields)
+    return events.ToolResult(
+        call=call.call, tool=call.tool, source=source, ok=not fault, fault=fault, **fields
+    )
 
 
 def _approval(
-    context: Context, call: CallReady, source: ToolSource
-) -> Generator[AnyEvent, None, ApprovalGiven]:
+    context: Context, call: events.CallReady, source: ToolSource
+) -> Generator[events.AnyEvent, None, events.ApprovalGiven]:
     """The approval or denial: by a rule of the request, an earlier decision that still applies, or the user."""
     request, identity = context.request, source.identity
     name = source_name(context, call.tool)
     action = decide(request.approvals, call.tool, name, identity)
     if action != "ask":
         reason = "a rule of this run denies it" if action == "deny" else ""
-        given = ApprovalGiven(
+        given = events.ApprovalGiven(
             call=call.call, action=action, arguments=call.arguments, by="rule", reason=reason
         )
     elif (permission := context.permissions.find(call.tool, name, identity)) is not None:
         given = _given(call, permission)
     else:
-        needed = ApprovalNeeded(
+        needed = events.ApprovalNeeded(
             call=call.call,
             tool=call.tool,
             arguments=call.arguments,
@@ -297,10 +290,10 @@ def _checked(context: Context, tool: str, outcome: Outcome) -> Outcome:
     return replace(outcome, schema_problems=schema.problems(value))
 
 
-def _given(call: CallReady, decision: Decision) -> ApprovalGiven:
+def _given(call: events.CallReady, decision: Decision) -> events.ApprovalGiven:
     changed = decision.arguments
     edited = decision.action == "allow" and changed is not None and changed != call.arguments
-    return ApprovalGiven(
+    return events.ApprovalGiven(
         call=call.call,
         action=decision.action,
         arguments=changed if edited and changed is not None else call.arguments,
@@ -311,7 +304,7 @@ def _given(call: CallReady, decision: Decision) -> ApprovalGiven:
     )
 
 
-def _arguments_guard(context: Context, arguments: dict[str, Any]) -> LimitReached | None:
+def _arguments_guard(context: Context, arguments: dict[str, Any]) -> events.LimitReached | None:
     allowed = context.request.loop.max_tool_args_bytes
     used = json_bytes(arguments)
     if used <= allowed:
@@ -320,9 +313,9 @@ def _arguments_guard(context: Context, arguments: dict[str, Any]) -> LimitReache
     return _limit(context, "max_tool_args_bytes", used, message)
 
 
-def _limit(context: Context, name: str, used: float, message: str) -> LimitReached:
+def _limit(context: Context, name: str, used: float, message: str) -> events.LimitReached:
     allowed = float(getattr(context.request.loop, name))
-    return context.emitter.stamp(LimitReached(limit=name, allowed=allowed, used=used, message=message))
+    return context.emitter.stamp(events.LimitReached(limit=name, allowed=allowed, used=used, message=message))
 
 
 def _edit_problem(context: Context, tool: str, edited: dict[str, Any]) -> tuple[Reason, str] | None:
@@ -366,5 +359,5 @@ def _bounded(context: Context, outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def _text_of(content: tuple[ToolContent, ...]) -> str:
+def _text_of(content: tuple[events.ToolContent, ...]) -> str:
     return "\n".join(piece.text for piece in content if piece.kind == "text")

@@ -14,22 +14,12 @@ from typing import Annotated, Any, Literal, NamedTuple
 import msgspec
 from msgspec import Meta
 
+from glyphscope import events
 from glyphscope.base.errors import RecordError, StorageError
 from glyphscope.base.inputs import read_file
 from glyphscope.base.json_values import json_file
 from glyphscope.base.shorten import json_excerpt
 from glyphscope.base.structs import ready
-from glyphscope.events import (
-    Choice,
-    LoadOptions,
-    LoopSettings,
-    Notation,
-    RunRequest,
-    Sampling,
-    Setting,
-    default_order,
-    settings_of,
-)
 from glyphscope.events.choices import CONSTRAINT_CHOICES, NOTATION_CHOICES, SHAPE_CHOICES
 from glyphscope.events.setting import literals
 from glyphscope.models.prompt_cache import PromptCache
@@ -48,9 +38,9 @@ LIMIT_VARIABLE = "GLYPHSCOPE_PROMPT_CACHE_MB"
 OwnShape = Literal["flat", "tool-args", "name-arguments"]
 OwnConstraint = Literal["off", "mask", "gbnf"]
 
-_THEMES = (Choice("system", "System"), Choice("light", "Light"), Choice("dark", "Dark"))
+_THEMES = (events.Choice("system", "System"), events.Choice("light", "Light"), events.Choice("dark", "Dark"))
 _KEY = "glyphscope_settings"
-_USUAL = RunRequest(prompt="", registry={})
+_USUAL = events.RunRequest(prompt="", registry={})
 _MAX_SHOWN = 60
 """The maximum characters of an invalid value in the notice."""
 
@@ -75,15 +65,15 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     last_project: str = ""
     model: str = ""
     model_folders: tuple[str, ...] = ()
-    context: Annotated[int, Meta(ge=512, le=131_072), Setting(
+    context: Annotated[int, Meta(ge=512, le=131_072), events.Setting(
         "Context", "Maximum tokens of prompt and answer; more needs more memory. A change reloads the model",
         step=512, unit="tokens",
     )] = 4096  # fmt: skip
-    load_options: dict[str, LoadOptions] = {}
-    theme: Annotated[Literal["system", "light", "dark"], Setting(
+    load_options: dict[str, events.LoadOptions] = {}
+    theme: Annotated[Literal["system", "light", "dark"], events.Setting(
         "Theme", "", choices=_THEMES,
     )] = "system"  # fmt: skip
-    font_size: Annotated[int, Meta(ge=0, le=32), Setting(
+    font_size: Annotated[int, Meta(ge=0, le=32), events.Setting(
         "Text size", "Text size of the whole window", special=0, special_words="as in the system", unit="pt",
     )] = 0  # fmt: skip
     code_font: str = ""
@@ -92,10 +82,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     transcript_share: Annotated[float, Meta(ge=0, le=1)] = 0.0
     run_detail: str = ""
     open_sections: dict[str, bool] = {}
-    history_limit: Annotated[int, Meta(ge=1, le=100_000), Setting(
+    history_limit: Annotated[int, Meta(ge=1, le=100_000), events.Setting(
         "Runs kept in the history", "Older runs are deleted first; pinned runs are kept", step=100, unit="runs",
     )] = 2000  # fmt: skip
-    prompt_cache_mb: Annotated[int, Meta(ge=0, le=1_000_000), Setting(
+    prompt_cache_mb: Annotated[int, Meta(ge=0, le=1_000_000), events.Setting(
         "Evaluated prompts on disk",
         "The next start does not evaluate them again. Those not used for longest are deleted first; 0 stores "
         "none", step=100, unit="MB",
@@ -103,50 +93,50 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     welcomed: bool = False
     evaluate_on: str = ""
     evaluation: dict[str, Any] = {}
-    read_ahead: Annotated[bool, Setting(
+    read_ahead: Annotated[bool, events.Setting(
         "Read ahead while the model is idle",
         "Evaluate the next prompt before Run is pressed, so that the run begins at once, and measure a "
         "model’s prompt batches once; not on battery",
     )] = True  # fmt: skip
-    notation: Annotated[Notation, Setting(
+    notation: Annotated[events.Notation, events.Setting(
         "Notation", "Notation of calls in new projects", choices=NOTATION_CHOICES[:2],
     )] = _USUAL.notation  # fmt: skip
-    shape: Annotated[OwnShape, Setting(
+    shape: Annotated[OwnShape, events.Setting(
         "Shape of a call", "", choices=SHAPE_CHOICES,
     )] = "flat"  # fmt: skip
-    constraint: Annotated[OwnConstraint, Setting(
+    constraint: Annotated[OwnConstraint, events.Setting(
         "Constraint", "Constraint of new projects", choices=CONSTRAINT_CHOICES,
     )] = "mask"  # fmt: skip
-    seed: Annotated[int, Meta(ge=0, le=2**31 - 1), Setting(
+    seed: Annotated[int, Meta(ge=0, le=2**31 - 1), events.Setting(
         "Seed", "The same seed samples the same tokens",
     )] = _USUAL.sampling.seed  # fmt: skip
-    temperature: Annotated[float, Meta(ge=0, le=5), Setting(
+    temperature: Annotated[float, Meta(ge=0, le=5), events.Setting(
         "Temperature", "0 always takes the most likely token", step=0.1,
     )] = _USUAL.sampling.temperature  # fmt: skip
-    max_tokens: Annotated[int, Meta(ge=1, le=100_000), Setting(
+    max_tokens: Annotated[int, Meta(ge=1, le=100_000), events.Setting(
         "Maximum tokens", "In new projects; a run ends there", step=64, unit="tokens",
     )] = _USUAL.max_tokens  # fmt: skip
-    alternatives: Annotated[int, Meta(ge=1, le=100), Setting(
+    alternatives: Annotated[int, Meta(ge=1, le=100), events.Setting(
         "Alternatives per token", "In new projects; more alternatives make records larger",
     )] = _USUAL.alternatives  # fmt: skip
-    call_bytes: Annotated[int, Meta(ge=1_000, le=100_000_000), Setting(
+    call_bytes: Annotated[int, Meta(ge=1_000, le=100_000_000), events.Setting(
         "Maximum size of arguments", "In new projects; a call with larger arguments is not executed",
         step=10_000, unit="bytes",
     )] = _USUAL.loop.max_tool_args_bytes  # fmt: skip
-    result_bytes: Annotated[int, Meta(ge=1_000, le=100_000_000), Setting(
+    result_bytes: Annotated[int, Meta(ge=1_000, le=100_000_000), events.Setting(
         "Maximum size of a result", "In new projects; a larger result is sent to the model as an error",
         step=10_000, unit="bytes",
     )] = _USUAL.loop.max_tool_output_bytes  # fmt: skip
     other: dict[str, Any] = {}
 
-    def load_options_of(self, model: str) -> LoadOptions:
+    def load_options_of(self, model: str) -> events.LoadOptions:
         """The load options of the model with that name."""
-        return self.load_options.get(model) or LoadOptions(context=self.context)
+        return self.load_options.get(model) or events.LoadOptions(context=self.context)
 
-    def with_load_options(self, model: str, options: LoadOptions) -> Settings:
+    def with_load_options(self, model: str, options: events.LoadOptions) -> Settings:
         """The settings with the options of that model, which are not stored if they are the default ones."""
         others = {name: value for name, value in self.load_options.items() if name != model}
-        if options != LoadOptions(context=self.context):
+        if options != events.LoadOptions(context=self.context):
             others = {**dict(list(others.items())[1 - MAX_MODELS :]), model: options}
         return msgspec.structs.replace(self, load_options=others)
 
@@ -162,11 +152,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             "notation": self.notation,
             "shape": self.shape,
             "constraint": self.constraint,
-            "order": default_order(self.constraint),
-            "sampling": Sampling(seed=self.seed, temperature=self.temperature),
+            "order": events.default_order(self.constraint),
+            "sampling": events.Sampling(seed=self.seed, temperature=self.temperature),
             "max_tokens": self.max_tokens,
             "alternatives": self.alternatives,
-            "loop": LoopSettings(
+            "loop": events.LoopSettings(
                 max_tool_args_bytes=self.call_bytes, max_tool_output_bytes=self.result_bytes
             ),
         }
@@ -227,7 +217,7 @@ def _from_1(document: dict[str, Any]) -> dict[str, Any]:
     for name in ("context", "font_size", "history_limit"):
         value = document.get(name)
         if isinstance(value, int) and not isinstance(value, bool):
-            stated = settings_of(Settings)[name].setting
+            stated = events.settings_of(Settings)[name].setting
             document[name] = int(min(max(value, stated.least), stated.most))
     return document
 
@@ -259,7 +249,7 @@ def _converted(document: dict[str, Any]) -> LoadedSettings:
 
 def _expected(name: str) -> str:
     """The allowed values of a setting in words; empty if its own error explains it better."""
-    field = settings_of(Settings).get(name)
+    field = events.settings_of(Settings).get(name)
     if field is None:
         return ""
     if values := literals(field.kind):

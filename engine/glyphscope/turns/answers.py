@@ -14,28 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 from glyphscope.base.errors import GrammarError
 from glyphscope.events import Answer, Code, Notation, RunEvent, Violation
-from glyphscope.grammar import chars
+from glyphscope.grammar import chars, tree
 from glyphscope.grammar.match.earley import State
 from glyphscope.grammar.match.nullability import may_be_empty
 from glyphscope.grammar.match.report import compile_grammar
 from glyphscope.grammar.match.words import END
 from glyphscope.grammar.regular.regex import whole_node
 from glyphscope.grammar.text_grammar import open_rules, rule_words, with_relaxed
-from glyphscope.grammar.tree import (
-    EMPTY,
-    CharClass,
-    Grammar,
-    Node,
-    Rule,
-    RuleRef,
-    TokenMatch,
-    all_but,
-    alt,
-    repeat,
-    seq,
-    terminal,
-    walk,
-)
 from glyphscope.turns.own import ANSWER_MARKER, OwnCall
 from glyphscope.validation.reasons import one_of
 from glyphscope.validation.streaming_validator import JudgedCall, Limits
@@ -68,7 +53,7 @@ def schema_answer(answer: Answer) -> Tool:
 
 
 @lru_cache(maxsize=16)
-def answer_grammar(answer: Answer) -> Grammar:
+def answer_grammar(answer: Answer) -> tree.Grammar:
     """The texts of an answer that is neither a call nor a value.
 
     Raises GrammarError, which says what is wrong with it, also for a grammar without a text that is not empty.
@@ -84,7 +69,7 @@ def answer_grammar(answer: Answer) -> Grammar:
                 # llguidance would write other texts than these approximate rules have: it gets the rules
                 grammar = replace(grammar, lexed=False)
         case "choice":
-            grammar = _lexeme("choice", alt(*_choices(answer)))
+            grammar = _lexeme("choice", tree.alt(*_choices(answer)))
         case _:
             grammar = _lexeme("pattern", _pattern(answer.text))
     if answer.relaxed:
@@ -93,14 +78,14 @@ def answer_grammar(answer: Answer) -> Grammar:
     return grammar
 
 
-def _lexeme(name: str, body: Node) -> Grammar:
-    return Grammar({name: Rule(name, terminal(body))}, name, lexed=True)
+def _lexeme(name: str, body: tree.Node) -> tree.Grammar:
+    return tree.Grammar({name: tree.Rule(name, tree.terminal(body))}, name, lexed=True)
 
 
-def _pattern(pattern: str) -> Node:
+def _pattern(pattern: str) -> tree.Node:
     """The texts that the pattern matches, without the empty one."""
     node = whole_node(pattern, "answer")
-    return all_but(node, EMPTY) if may_be_empty(node) else node
+    return tree.all_but(node, tree.EMPTY) if may_be_empty(node) else node
 
 
 def _choices(answer: Answer) -> tuple[str, ...]:
@@ -116,7 +101,7 @@ def _choices(answer: Answer) -> tuple[str, ...]:
     return choices
 
 
-def _check(grammar: Grammar, start: State) -> None:
+def _check(grammar: tree.Grammar, start: State) -> None:
     """Raises GrammarError for a grammar without a text, and for one that names tokens."""
     from glyphscope.grammar.rules import RuleBook
 
@@ -132,7 +117,9 @@ def _check(grammar: Grammar, start: State) -> None:
             where="answer",
             hint="Give each rule an alternative that does not need the rule itself.",
         )
-    if any(isinstance(node, TokenMatch) for rule in grammar.rules.values() for node in walk(rule.body)):
+    if any(
+        isinstance(node, tree.TokenMatch) for rule in grammar.rules.values() for node in tree.walk(rule.body)
+    ):
         raise GrammarError(
             "The answer's grammar names tokens of a vocabulary, and these are not text.",
             where="answer",
@@ -146,7 +133,7 @@ def _check(grammar: Grammar, start: State) -> None:
         )
 
 
-def answer_rules(call: OwnCall, rules: ToolRules, *, after_text: bool) -> RuleRef:
+def answer_rules(call: OwnCall, rules: ToolRules, *, after_text: bool) -> tree.RuleRef:
     """The rule of the answer, after a marker if text may precede it. Raises GrammarError."""
     from glyphscope.grammar.builder.tools import whole_value
     from glyphscope.grammar.notation_syntax import notation_syntax
@@ -161,9 +148,9 @@ def answer_rules(call: OwnCall, rules: ToolRules, *, after_text: bool) -> RuleRe
     if not after_text:
         return root
     name = book.reserve("answer")
-    gap = terminal(repeat(CharClass(chars.of(" \n")), 1, 2))
-    book.add(name, seq(up_to(ANSWER_MARKER), gap, root))
-    return RuleRef(name)
+    gap = tree.terminal(tree.repeat(tree.CharClass(chars.of(" \n")), 1, 2))
+    book.add(name, tree.seq(up_to(ANSWER_MARKER), gap, root))
+    return tree.RuleRef(name)
 
 
 def answer_validator_of(

@@ -99,10 +99,10 @@ class _PartValidator:
         """The verdicts at the end of the text."""
         return self._filtered(self._validator.finish())
 
-    def _filtered(self, events: list[RunEvent]) -> list[RunEvent]:
+    def _filtered(self, found: list[RunEvent]) -> list[RunEvent]:
         """The events of the part, which are recorded."""
         out: list[RunEvent] = []
-        for event in events:
+        for event in found:
             if (own := self._own_event(event)) is not None:
                 out.append(own)
             if isinstance(own, Violation):

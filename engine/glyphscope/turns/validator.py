@@ -582,8 +582,8 @@ class FormValidator:
         """Take the result of `read_turn`, and report violations that only the whole text shows."""
         self.turn = turn = read_turn("".join(self._pieces), self._form, self._tools, self._thinking)
         self._has_text = self._has_text or bool(turn.content)
-        self._final, events = final_calls(turn, self.calls, self._tools, self._names, self._token, MAX_CALLS)
-        self._out += events
+        self._final, last = final_calls(turn, self.calls, self._tools, self._names, self._token, MAX_CALLS)
+        self._out += last
         if not self._final and not self._text_allowed:
             self._violate("NO_TOOL_CALL", "the text holds no tool call", self.chars, self._call_opening)
         if self.violations or any(isinstance(event, Violation) for event in self._out):

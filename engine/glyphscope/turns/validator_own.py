@@ -25,18 +25,8 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
+from glyphscope import events
 from glyphscope.base.lines import begun_length
-from glyphscope.events import (
-    FieldChanged,
-    FieldClosed,
-    FieldOpened,
-    RunEvent,
-    SegmentClosed,
-    SegmentKind,
-    SegmentOpened,
-    ToolKnown,
-    Violation,
-)
 from glyphscope.registry import ToolRegistry
 from glyphscope.turns.answers import TextValidator, answer_validator_of
 from glyphscope.turns.form import TurnForm, TurnOptions, state_of
@@ -104,12 +94,12 @@ class OwnValidator:
         self._marked = self._alone and bool(call.native)
         self._call_start = 0  # the first character of the open call
         self._calls: list[JudgedCall] = []  # complete ones, beside text
-        self._violations: list[Violation] = []  # in these
+        self._violations: list[events.Violation] = []  # in these
         self._texts: list[str] = []  # pieces of the text beside the calls
         self._text_start: int | None = None  # first character of the open text segment
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
         self._token = -1  # index of the piece being judged
-        self._out: list[RunEvent] = []  # the events that the current call of a public method returns
+        self._out: list[events.RunEvent] = []  # the events that the current call of a public method returns
         self.chars = 0  # read so far
 
     # the result so far
@@ -134,7 +124,7 @@ class OwnValidator:
         return not self._violations and (bool(self._calls) or (self._words and bool(self.content)))
 
     @property
-    def violations(self) -> Sequence[Violation]:
+    def violations(self) -> Sequence[events.Violation]:
         """The violations of a lone call so far, or of the calls that have ended."""
         return self._call.violations if self._alone and self._call is not None else self._violations
 
@@ -168,7 +158,7 @@ class OwnValidator:
 
     # text in
 
-    def feed(self, text: str | bytes, token: int | None = None) -> list[RunEvent]:
+    def feed(self, text: str | bytes, token: int | None = None) -> list[events.RunEvent]:
         """Judge the next piece. Returns the resulting events, with positions from the text's beginning."""
         if isinstance(text, bytes):
             text = self._decoder.decode(text)
@@ -177,7 +167,7 @@ class OwnValidator:
         self._read(text)
         return _latest(self._out) if self._marked else self._out
 
-    def finish(self) -> list[RunEvent]:
+    def finish(self) -> list[events.RunEvent]:
         """Judge the end of the text."""
         rest = self._decoder.decode(b"", final=True)
         self._out = out = self.feed(rest, self._token) if rest else []
@@ -188,7 +178,7 @@ class OwnValidator:
             self._flush()
             self._end_text(self.chars)
             if not self._calls and not self._words:
-                violation = Violation(
+                violation = events.Violation(
                     code="NO_TOOL_CALL", message="the text holds no tool call", path="", char=self.chars,
                     token=self._token, viable="'{'",
                 )  # fmt: skip
@@ -231,14 +221,14 @@ class OwnValidator:
         self._end_text(opening.start)
         self._call, self._call_start = self._new_call(at=opening.call), opening.call
         if not self._alone:
-            self._report([SegmentOpened(kind="call", start=opening.call)])
+            self._report([events.SegmentOpened(kind="call", start=opening.call)])
         return opening.text, opening.call
 
     def _add_text(self, text: str, start: int) -> None:
         self._texts.append(text)
         if self._text_start is None and not (self._silent or self._alone) and text.strip():
             self._text_start = start + len(text) - len(text.lstrip())
-            self._out.append(SegmentOpened(kind="text", start=self._text_start))
+            self._out.append(events.SegmentOpened(kind="text", start=self._text_start))
 
     def _flush(self) -> None:
         """The withheld beginning of a call is text."""
@@ -247,10 +237,10 @@ class OwnValidator:
             self._openings.reset()
             self._add_text(pending, self.chars - len(pending))
 
-    def _end_text(self, end: int, kind: SegmentKind = "text") -> None:
+    def _end_text(self, end: int, kind: events.SegmentKind = "text") -> None:
         start, self._text_start = self._text_start, None
         if start is not None:
-            self._out.append(SegmentClosed(kind=kind, start=start, end=end))
+            self._out.append(events.SegmentClosed(kind=kind, start=start, end=end))
 
     # the calls
 
@@ -282,18 +272,18 @@ class OwnValidator:
         assert call is not None
         last = [] if self._surplus else call.finish()
         violations = tuple(call.violations)
-        self._report([*last, SegmentClosed(kind="call", start=self._call_start, end=end)])
+        self._report([*last, events.SegmentClosed(kind="call", start=self._call_start, end=end)])
         self._violations += () if self._surplus else violations
         self._calls.append(
             JudgedCall(call.tool, call.arguments, self._call_start, end, call.complete, violations)
         )
 
-    def _report(self, events: Sequence[RunEvent]) -> None:
+    def _report(self, found: Sequence[events.RunEvent]) -> None:
         """Add events of the open call, with its number; those of a surplus call are dropped."""
         number = len(self._calls)
         if not self._surplus:
             self._out += (
-                [msgspec.structs.replace(each, call_index=number) for each in events] if number else events
+                [msgspec.structs.replace(each, call_index=number) for each in found] if number else found
             )
 
 
@@ -333,7 +323,7 @@ class ReasonedValidator(OwnValidator):
         start = self._content_start
         return tuple(replace(call, start=start) for call in super().calls if self._phase == "after")
 
-    def feed(self, text: str | bytes, token: int | None = None) -> list[RunEvent]:
+    def feed(self, text: str | bytes, token: int | None = None) -> list[events.RunEvent]:
         """The verdicts decided by the next piece of the text."""
         self._pending += text if isinstance(text, str) else self._decoder.decode(text)
         self._token = self._token + 1 if token is None else token
@@ -349,14 +339,14 @@ class ReasonedValidator(OwnValidator):
                 self._read_content()
         return self._out
 
-    def finish(self) -> list[RunEvent]:
+    def finish(self) -> list[events.RunEvent]:
         """The verdicts at the end of the text."""
         rest = self._decoder.decode(b"", final=True)
         self._out = out = self.feed(rest, self._token) if rest else []
         if self._phase == "inside":
             self._open_reasoning()
             self._skip(len(self._pending))
-            out.append(SegmentClosed(kind="reasoning", start=self._start or 0, end=self.chars))
+            out.append(events.SegmentClosed(kind="reasoning", start=self._start or 0, end=self.chars))
         while self._pending:
             self._read_on(len(self._pending))
         self._token = self._read_token
@@ -382,7 +372,7 @@ class ReasonedValidator(OwnValidator):
             start, end = self._start or 0, self.chars + found
             self._skip(found + len(self._close))
             self._phase = "after"
-            self._out.append(SegmentClosed(kind="reasoning", start=start, end=end))
+            self._out.append(events.SegmentClosed(kind="reasoning", start=start, end=end))
             return
         pending = begun_length(self._pending, self._close)
         if len(self._pending) > pending:
@@ -392,7 +382,7 @@ class ReasonedValidator(OwnValidator):
     def _open_reasoning(self) -> None:
         if self._start is None:
             self._start, self._parted = self.chars, True
-            self._out.append(SegmentOpened(kind="reasoning", start=self.chars))
+            self._out.append(events.SegmentOpened(kind="reasoning", start=self.chars))
 
     # the text after it
 
@@ -455,8 +445,8 @@ class ReasonedValidator(OwnValidator):
         self._texts.clear()
         self._end_text(end, "reasoning")
         if not reported and end > start:
-            self._out.append(SegmentOpened(kind="reasoning", start=start))
-            self._out.append(SegmentClosed(kind="reasoning", start=start, end=end))
+            self._out.append(events.SegmentOpened(kind="reasoning", start=start))
+            self._out.append(events.SegmentClosed(kind="reasoning", start=start, end=end))
         self._skip(len(self._close))
 
     def _think_again(self) -> None:
@@ -472,12 +462,12 @@ class ReasonedValidator(OwnValidator):
         bare = self._alone and self._openings is None and not self._marked
         if bare and self._parted and self._part_start is None and piece.strip() and not self.complete:
             self._part_start = self.chars + len(piece) - len(piece.lstrip())
-            self._out.append(SegmentOpened(kind="call", start=self._part_start))
+            self._out.append(events.SegmentOpened(kind="call", start=self._part_start))
 
     def _close_part(self) -> None:
         start, self._part_start = self._part_start, None
         if start is not None:
-            self._out.append(SegmentClosed(kind="call", start=start, end=self.chars))
+            self._out.append(events.SegmentClosed(kind="call", start=start, end=self.chars))
 
     def _skip(self, count: int) -> None:
         """Skip characters outside of text and calls; an open call gets white space instead."""
@@ -494,22 +484,22 @@ class ReasonedValidator(OwnValidator):
             self._pending = self._pending[count:]
 
 
-def _latest(events: list[RunEvent]) -> list[RunEvent]:
+def _latest(found: list[events.RunEvent]) -> list[events.RunEvent]:
     """The events of one `feed`, reduced to the last change of each field."""
-    latest: list[RunEvent] = []
+    latest: list[events.RunEvent] = []
     seen: set[str] = set()
-    for event in reversed(events):
-        if isinstance(event, FieldChanged | FieldClosed):
-            if isinstance(event, FieldChanged) and event.path in seen:
+    for event in reversed(found):
+        if isinstance(event, events.FieldChanged | events.FieldClosed):
+            if isinstance(event, events.FieldChanged) and event.path in seen:
                 continue
             seen.add(event.path)
         latest.append(event)
     return latest[::-1]
 
 
-def _begins_call(event: RunEvent) -> bool:
-    return isinstance(event, FieldOpened | ToolKnown) or (
-        isinstance(event, SegmentOpened) and event.kind == "call"
+def _begins_call(event: events.RunEvent) -> bool:
+    return isinstance(event, events.FieldOpened | events.ToolKnown) or (
+        isinstance(event, events.SegmentOpened) and event.kind == "call"
     )
 
 

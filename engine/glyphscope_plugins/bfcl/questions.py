@@ -28,20 +28,10 @@ from glyphscope.base.figures import pluralize
 from glyphscope.base.inputs import read_file
 from glyphscope.base.pointer import to_pointer
 from glyphscope.base.shorten import shorten
+from glyphscope.evals.suites import suite
 from glyphscope.evals.suites.imported import DONE, ImportedSuite, NotReadable, SkippedEntry
 from glyphscope.evals.suites.registries import KnownTools, open_registry
 from glyphscope.evals.suites.rules import scenario_problems
-from glyphscope.evals.suites.suite import (
-    MAX_BYTES,
-    MAX_SCENARIOS,
-    VERSION,
-    Expectation,
-    Scenario,
-    ScenarioTurn,
-    ScriptedResult,
-    Suite,
-    expectations,
-)
 from glyphscope.events import ExpectedCall
 from glyphscope.registry.document import parse_text, plain
 from glyphscope.registry.making import with_children
@@ -74,10 +64,10 @@ def import_bfcl(questions: Path, answers: Path | None = None) -> ImportedSuite:
     answers = beside if answers is None and beside.is_file() else answers
     truths = {} if answers is None else _truths(answers)
     reader = _Entries(truths, questions.parent / FUNCTIONS, questions.stem)
-    scenarios: list[Scenario] = []
+    scenarios: list[suite.Scenario] = []
     left_out: list[SkippedEntry] = []
     seen: set[str] = set()
-    for number, entry in enumerate(islice(_lines(questions), MAX_SCENARIOS), 1):
+    for number, entry in enumerate(islice(_lines(questions), suite.MAX_SCENARIOS), 1):
         name = str(entry["id"]) if isinstance(entry.get("id"), str) else f"entry {number}"
         try:
             if name in seen:
@@ -107,7 +97,7 @@ class _Entries:
         self._file = file
         self._classes: dict[str, list[Any]] = {}
 
-    def scenario(self, name: str, entry: dict[str, Any]) -> Scenario:
+    def scenario(self, name: str, entry: dict[str, Any]) -> suite.Scenario:
         """Raises NotReadable."""
         if re.search(r"(^|_)java", name):
             raise NotReadable("Answers in Java and JavaScript are source text of those languages.")
@@ -126,13 +116,13 @@ class _Entries:
         registry = {"glyphscope": 1, "tools": list(tools.values())}
         known = _known(registry)  # checks the schemas first, as the answers are read by them
         expected = self._expected(name, entry, tools, len(prompts))
-        scenario = Scenario(
+        scenario = suite.Scenario(
             id=name,
             group=name.rpartition("_")[0] or name,
             prompt=prompts[0],
             expect=expected[0],
             turns=tuple(
-                ScenarioTurn(prompt=p, expect=e) for p, e in zip(prompts[1:], expected[1:], strict=True)
+                suite.ScenarioTurn(prompt=p, expect=e) for p, e in zip(prompts[1:], expected[1:], strict=True)
             ),
             registry=registry,
         )
@@ -140,14 +130,14 @@ class _Entries:
 
     def _expected(
         self, name: str, entry: dict[str, Any], tools: dict[str, dict[str, Any]], turns: int
-    ) -> list[Expectation]:
+    ) -> list[suite.Expectation]:
         truth = entry.get("ground_truth", self._truths.get(name))
         if truth is None or truth == []:
             of = f"{name} {self._file}"
             if turns == 1 and "irrelevance" in of:
-                return [Expectation()]
+                return [suite.Expectation()]
             if turns == 1 and "relevance" in of:
-                return [Expectation(calls=(ExpectedCall(tools=tuple(tools)),), extra_calls=True)]
+                return [suite.Expectation(calls=(ExpectedCall(tools=tuple(tools)),), extra_calls=True)]
             raise NotReadable("There is no answer for it.")
         if not isinstance(truth, list):
             truth = [truth]
@@ -155,7 +145,7 @@ class _Entries:
             return _expected_turns(truth, tools, turns)
         if turns > 1:
             raise NotReadable("It has several turns, and its answer has one.")
-        return [Expectation(calls=tuple(map(expected_call, truth)))]
+        return [suite.Expectation(calls=tuple(map(expected_call, truth)))]
 
     def _of_class(self, kind: Any) -> list[Any]:
         """The functions of a class, described in a separate file."""
@@ -171,7 +161,9 @@ class _Entries:
         return self._classes[kind]
 
 
-def _expected_turns(truth: list[Any], tools: dict[str, dict[str, Any]], turns: int) -> list[Expectation]:
+def _expected_turns(
+    truth: list[Any], tools: dict[str, dict[str, Any]], turns: int
+) -> list[suite.Expectation]:
     if len(truth) != turns:
         raise NotReadable(f"It has {pluralize(turns, 'turn')}, and its answer has {len(truth):,}.")
     found = []
@@ -179,7 +171,7 @@ def _expected_turns(truth: list[Any], tools: dict[str, dict[str, Any]], turns: i
         if not all(isinstance(call, str) for call in calls):
             raise NotReadable("The calls of an answer are not written as Python.")
         expected = tuple(parsed_call(call, tools) for call in calls)
-        found.append(Expectation(calls=expected, extra_calls=bool(expected)))
+        found.append(suite.Expectation(calls=expected, extra_calls=bool(expected)))
     return found
 
 
@@ -191,7 +183,7 @@ def _known(registry: dict[str, Any]) -> KnownTools:
         raise NotReadable(f"Its functions cannot be used: {problem}") from None
 
 
-def _checked(scenario: Scenario, tools: KnownTools) -> Scenario:
+def _checked(scenario: suite.Scenario, tools: KnownTools) -> suite.Scenario:
     """The scenario without values that its functions reject. Raises NotReadable for other errors."""
     expect = scenario.expect
     calls = tuple(_accepted(call, tools) for call in expect.calls)
@@ -219,7 +211,7 @@ def _accepted(call: ExpectedCall, tools: KnownTools) -> ExpectedCall:
     return msgspec.structs.replace(call, any_of=any_of, optional=optional)
 
 
-def _suite(name: str, scenarios: list[Scenario], left_out: list[SkippedEntry]) -> Suite:
+def _suite(name: str, scenarios: list[suite.Scenario], left_out: list[SkippedEntry]) -> suite.Suite:
     """The suite. With one call per prompt, its strategy is direct; with more or none, the tool loop."""
     turns = any(each.turns for each in scenarios)
     talk = turns or any(len(each.expect.calls) != 1 or each.expect.extra_calls for each in scenarios)
@@ -230,11 +222,11 @@ def _suite(name: str, scenarios: list[Scenario], left_out: list[SkippedEntry]) -
         scenarios = [msgspec.structs.replace(each, registry=None) for each in scenarios]
     if talk:
         scenarios = [_scripted(each, registry) for each in scenarios]
-    most = max(len(expect.calls) for each in scenarios for expect in expectations(each))
+    most = max(len(expect.calls) for each in scenarios for expect in suite.expectations(each))
     loop = {"parallel_tool_calls": True, "max_turns": most + _SPARE_TURNS}
     reasons = Counter(each.reason for each in left_out).most_common(10)
-    return Suite(
-        glyphscope_suite=VERSION,
+    return suite.Suite(
+        glyphscope_suite=suite.VERSION,
         name=_slug(name),
         about=f"Imported from the leaderboard's file {name}: {len(scenarios)} entries, {len(left_out)} left out.",
         registry=registry,
@@ -249,11 +241,11 @@ def _suite(name: str, scenarios: list[Scenario], left_out: list[SkippedEntry]) -
     )
 
 
-def _scripted(scenario: Scenario, registry: str | dict[str, Any]) -> Scenario:
+def _scripted(scenario: suite.Scenario, registry: str | dict[str, Any]) -> suite.Scenario:
     """The scenario with a script that answers every call, as these functions are not executable."""
     own = scenario.registry if scenario.registry is not None else registry
     assert isinstance(own, dict)
-    script = tuple(ScriptedResult(tool=tool["name"], text=DONE, times=0) for tool in own["tools"])
+    script = tuple(suite.ScriptedResult(tool=tool["name"], text=DONE, times=0) for tool in own["tools"])
     return msgspec.structs.replace(scenario, script=script)
 
 
@@ -288,7 +280,7 @@ def _truths(path: Path) -> dict[str, Any]:
 
 def _lines(path: Path) -> Iterator[dict[str, Any]]:
     """The objects of a file of JSON Lines, or of one JSON array. Raises SuiteError with the line."""
-    data = read_file(path, MAX_BYTES, "a file of the leaderboard", hint="Split it.", error=SuiteError)
+    data = read_file(path, suite.MAX_BYTES, "a file of the leaderboard", hint="Split it.", error=SuiteError)
     if data.lstrip()[:1] == b"[":
         for entry in _parsed(data, str(path), list):
             yield _parsed_object(entry, str(path))

@@ -7,17 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from PySide6 import QtWidgets
 from PySide6.QtCore import QEvent, QItemSelection, QLineF, QObject, QRect, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFont, QFontMetrics, QKeyEvent, QMouseEvent, QPainter, QPen
-from PySide6.QtWidgets import (
-    QAbstractItemView,
-    QHeaderView,
-    QStyle,
-    QStyledItemDelegate,
-    QStyleOptionViewItem,
-    QTableView,
-    QWidget,
-)
 
 from glyphscope.base.shorten import shorten
 from glyphscope.base.visible import visible
@@ -58,7 +50,7 @@ MIN_STRENGTH, MAX_STRENGTH = 0.05, 0.94
 """The share of the chart's colour in an empty and in a full cell."""
 
 
-class EvalTable(FollowsSize, QTableView):
+class EvalTable(FollowsSize, QtWidgets.QTableView):
     """`cellChosen` carries the row and column of the current cell, `openRequested` requests its runs, `armsChosen`
     carries two columns that are selected as a whole.
     """
@@ -67,7 +59,7 @@ class EvalTable(FollowsSize, QTableView):
     openRequested = Signal()
     armsChosen = Signal(int, int)
 
-    def __init__(self, model: EvalTableModel, parent: QWidget | None = None) -> None:
+    def __init__(self, model: EvalTableModel, parent: QtWidgets.QWidget | None = None) -> None:
         super().__init__(parent)
         self._model = model
         keys = tr(
@@ -79,21 +71,21 @@ class EvalTable(FollowsSize, QTableView):
         self.setModel(model)
         self.setItemDelegate(_CellDelegate(self))
         self.setShowGrid(False)
-        self.setFrameShape(QTableView.Shape.NoFrame)
+        self.setFrameShape(QtWidgets.QTableView.Shape.NoFrame)
         self.setCornerButtonEnabled(False)
         self.setWordWrap(False)
         self.setTabKeyNavigation(False)
-        self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
-        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectItems)
-        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
-        self.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
-        self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.setSelectionMode(QtWidgets.QAbstractItemView.SelectionMode.ExtendedSelection)
+        self.setSelectionBehavior(QtWidgets.QAbstractItemView.SelectionBehavior.SelectItems)
+        self.setEditTriggers(QtWidgets.QAbstractItemView.EditTrigger.NoEditTriggers)
+        self.setHorizontalScrollMode(QtWidgets.QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.setVerticalScrollMode(QtWidgets.QAbstractItemView.ScrollMode.ScrollPerPixel)
         head = self.horizontalHeader()
         head.setHighlightSections(False)
         head.setSectionsClickable(True)
         head.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignBottom)
         head.setTextElideMode(Qt.TextElideMode.ElideNone)  # otherwise Qt shortens every line like the longest
-        head.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        head.setSectionResizeMode(QtWidgets.QHeaderView.ResizeMode.Fixed)
         self.verticalHeader().sectionClicked.connect(self._name_clicked)
         self.doubleClicked.connect(lambda _index: self.openRequested.emit())
         model.modelReset.connect(self._fit)
@@ -169,22 +161,22 @@ class EvalTable(FollowsSize, QTableView):
         head.setFixedHeight(lines * metrics.height() + 14)
 
 
-class _Names(QHeaderView):
+class _Names(QtWidgets.QHeaderView):
     """The header with the rows' names: suites bold, their rows indented, a sign for collapsed and expanded."""
 
-    def __init__(self, parent: QTableView) -> None:
+    def __init__(self, parent: QtWidgets.QTableView) -> None:
         super().__init__(Qt.Orientation.Vertical, parent)
         self.setSectionsClickable(True)
         self.setHighlightSections(False)
-        self.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        self.setSectionResizeMode(QtWidgets.QHeaderView.ResizeMode.Fixed)
 
     def sizeHint(self) -> QSize:
         return QSize(self._best_width(), 0)
 
     @property
-    def _table(self) -> QTableView:
+    def _table(self) -> QtWidgets.QTableView:
         table = self.parentWidget()
-        assert isinstance(table, QTableView)
+        assert isinstance(table, QtWidgets.QTableView)
         return table
 
     def _best_width(self) -> int:
@@ -226,10 +218,10 @@ class _Names(QHeaderView):
         painter.restore()
 
 
-class _CellDelegate(QStyledItemDelegate):
+class _CellDelegate(QtWidgets.QStyledItemDelegate):
     """Paints a cell: its number and note, and below them the interval as a bar, with a mark at the figure."""
 
-    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+    def paint(self, painter: QPainter, option: QtWidgets.QStyleOptionViewItem, index: Index) -> None:
         shown: CellShown = index.data(SHOWN_ROLE)
         painter.save()
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
@@ -242,14 +234,16 @@ class _CellDelegate(QStyledItemDelegate):
         self._paint_words(painter, option, shown, colour)
         if shown.strength is not None:
             _paint_bar(painter, box, shown, colour)
-        if option.state & (QStyle.StateFlag.State_Selected | QStyle.StateFlag.State_HasFocus):
+        if option.state & (
+            QtWidgets.QStyle.StateFlag.State_Selected | QtWidgets.QStyle.StateFlag.State_HasFocus
+        ):
             painter.setBrush(Qt.BrushStyle.NoBrush)
             painter.setPen(QPen(theme().color("text"), 2))
             painter.drawRoundedRect(box.adjusted(0.5, 0.5, -0.5, -0.5), 4, 4)
         painter.restore()
 
     def _paint_words(
-        self, painter: QPainter, option: QStyleOptionViewItem, shown: CellShown, colour: QColor
+        self, painter: QPainter, option: QtWidgets.QStyleOptionViewItem, shown: CellShown, colour: QColor
     ) -> None:
         small, bold = smaller(option.font, 1.5), QFont(option.font)
         bold.setWeight(QFont.Weight.DemiBold)
@@ -410,7 +404,7 @@ class EvalRuns(PlainTable):
 
     openRequested = Signal(object)
 
-    def __init__(self, model: EvalRunsModel, parent: QWidget | None = None) -> None:
+    def __init__(self, model: EvalRunsModel, parent: QtWidgets.QWidget | None = None) -> None:
         super().__init__(model, stretch=TEXT, parent=parent)
         self._runs = model
         keys = tr("Enter opens a run in the playground, at the token where it failed.")
@@ -421,7 +415,7 @@ class EvalRuns(PlainTable):
             (VERDICT, tr("– no answer")), (REASON, WIDEST_REASON), (TOKENS, "1,024"),
         ):  # fmt: skip
             self.fit_column(column, widest)
-        self.horizontalHeader().setSectionResizeMode(TEXT, QHeaderView.ResizeMode.Stretch)
+        self.horizontalHeader().setSectionResizeMode(TEXT, QtWidgets.QHeaderView.ResizeMode.Stretch)
         self.on_open(lambda index: self.openRequested.emit(model.row(index.row())))
         model.modelReset.connect(self._divide)
 

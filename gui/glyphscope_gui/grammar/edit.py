@@ -4,20 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from PySide6 import QtGui
 from PySide6.QtCore import QEvent, QMimeData, QPoint, QRect, Qt, QTimer, Signal
-from PySide6.QtGui import (
-    QAction,
-    QColor,
-    QContextMenuEvent,
-    QHelpEvent,
-    QKeyEvent,
-    QMouseEvent,
-    QPainter,
-    QPaintEvent,
-    QTextBlock,
-    QTextCharFormat,
-    QTextCursor,
-)
 from PySide6.QtWidgets import QTextEdit, QToolTip, QWidget
 
 from glyphscope_gui.grammar.line_lexer import LEXERS, GrammarHighlighter, break_long_lines
@@ -34,7 +22,7 @@ MAX_UNDERLINED = 300
 """Problems that are underlined; the list has all."""
 FAR = 2000
 """Lines that are searched backwards for the rule at the cursor."""
-_Underline = QTextCharFormat.UnderlineStyle
+_Underline = QtGui.QTextCharFormat.UnderlineStyle
 READ_OF_LINE = 4000
 """Characters of a line that are searched for names."""
 LINES = {
@@ -148,7 +136,7 @@ class GrammarEdit(CodeEdit):
         last = self.document().characterCount() - 1
         cursor = self.textCursor()
         cursor.setPosition(min(end, last))
-        cursor.setPosition(min(start, last), QTextCursor.MoveMode.KeepAnchor)
+        cursor.setPosition(min(start, last), QtGui.QTextCursor.MoveMode.KeepAnchor)
         self.setTextCursor(cursor)
         if not self.viewport().rect().contains(self.cursorRect()):
             self.centerCursor()
@@ -172,12 +160,12 @@ class GrammarEdit(CodeEdit):
             return
         text = self.text()
         here = self.textCursor().position()
-        cursor = QTextCursor(self.document())
+        cursor = QtGui.QTextCursor(self.document())
         cursor.beginEditBlock()
         for place in reversed(self.lexer.occurrences(text, old)):
             start = to_utf16(text, place)
             cursor.setPosition(start)
-            cursor.setPosition(start + len(old), QTextCursor.MoveMode.KeepAnchor)
+            cursor.setPosition(start + len(old), QtGui.QTextCursor.MoveMode.KeepAnchor)
             cursor.insertText(new)
         cursor.endEditBlock()
         back = self.textCursor()
@@ -198,7 +186,7 @@ class GrammarEdit(CodeEdit):
             self.rule = name
             self.ruleEntered.emit(name)
 
-    def _rule_of(self, block: QTextBlock, place: int) -> str:
+    def _rule_of(self, block: QtGui.QTextBlock, place: int) -> str:
         """The rule that contains the line, found by searching backwards."""
         for _ in range(FAR):
             if not block.isValid():
@@ -234,12 +222,12 @@ class GrammarEdit(CodeEdit):
         """Apply a fix as one undo step; its positions refer to the checked text."""
         if self.isReadOnly() or not problem.edits:
             return
-        cursor = QTextCursor(self.document())
+        cursor = QtGui.QTextCursor(self.document())
         last = self.document().characterCount() - 1
         cursor.beginEditBlock()
         for start, end, new in sorted(problem.edits, reverse=True):
             cursor.setPosition(min(start, last))
-            cursor.setPosition(min(end, last), QTextCursor.MoveMode.KeepAnchor)
+            cursor.setPosition(min(end, last), QtGui.QTextCursor.MoveMode.KeepAnchor)
             cursor.insertText(new)
         cursor.endEditBlock()
         self.setFocus(Qt.FocusReason.OtherFocusReason)
@@ -279,13 +267,13 @@ class GrammarEdit(CodeEdit):
         start = min(problem.start, max(last - 1, 0))
         end = min(max(problem.end, start + 1), last)
         style, _ = LINES.get(problem.severity, LINES["error"])
-        line = style, self._line_colors.get(problem.severity, QColor("red"))
+        line = style, self._line_colors.get(problem.severity, QtGui.QColor("red"))
         ground = theme().color("impossible-soft") if problem.severity == "error" else None
         return marked(self.document(), start, end, ground=ground, line=line)
 
-    def paint_numbers(self, area: QWidget, event: QPaintEvent) -> None:
+    def paint_numbers(self, area: QWidget, event: QtGui.QPaintEvent) -> None:
         """Paint the line numbers; at a problem, in its colour, with a bar whose form shows the severity."""
-        painter = QPainter(area)
+        painter = QtGui.QPainter(area)
         painter.setFont(self.font())
         block = self.firstVisibleBlock()
         top = self.blockBoundingGeometry(block).translated(self.contentOffset()).top()
@@ -322,20 +310,20 @@ class GrammarEdit(CodeEdit):
         self.next_action = self._action(tr("Next problem"), "F8", lambda: self.next_problem(1))
         self.previous_action = self._action(tr("Previous problem"), "Shift+F8", lambda: self.next_problem(-1))
 
-    def _action(self, words: str, keys: str, do: Callable[[], object]) -> QAction:
-        action = QAction(words, self, shortcutContext=Qt.ShortcutContext.WidgetShortcut)
+    def _action(self, words: str, keys: str, do: Callable[[], object]) -> QtGui.QAction:
+        action = QtGui.QAction(words, self, shortcutContext=Qt.ShortcutContext.WidgetShortcut)
         action.setShortcut(keys)
         action.triggered.connect(lambda _checked=False: do())
         self.addAction(action)
         return action
 
     def event(self, event: QEvent) -> bool:
-        if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
+        if event.type() == QEvent.Type.ToolTip and isinstance(event, QtGui.QHelpEvent):
             self._show_tip(event)
             return True
         return super().event(event)
 
-    def _show_tip(self, event: QHelpEvent) -> None:
+    def _show_tip(self, event: QtGui.QHelpEvent) -> None:
         position = self.cursorForPosition(self.viewport().mapFrom(self, event.pos())).position()
         lines = []
         for problem in self._shown_problems:
@@ -353,14 +341,14 @@ class GrammarEdit(CodeEdit):
         else:
             QToolTip.hideText()
 
-    def keyPressEvent(self, event: QKeyEvent) -> None:
+    def keyPressEvent(self, event: QtGui.QKeyEvent) -> None:
         if self.completer.takes(event):
             return
         super().keyPressEvent(event)
         if not self.isReadOnly():
             self.completer.typed(event)
 
-    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+    def mouseMoveEvent(self, event: QtGui.QMouseEvent) -> None:
         super().mouseMoveEvent(event)
         cursor = self.cursorForPosition(event.position().toPoint())
         block = cursor.block()
@@ -375,7 +363,7 @@ class GrammarEdit(CodeEdit):
         cursor = self.cursorForPosition(place)
         return abs(self.cursorRect(cursor).left() - place.x()) < 2 * self.fontMetrics().averageCharWidth()
 
-    def mousePressEvent(self, event: QMouseEvent) -> None:
+    def mousePressEvent(self, event: QtGui.QMouseEvent) -> None:
         self.completer.close()
         if (
             event.button() == Qt.MouseButton.LeftButton
@@ -387,7 +375,7 @@ class GrammarEdit(CodeEdit):
             return
         super().mousePressEvent(event)
 
-    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+    def contextMenuEvent(self, event: QtGui.QContextMenuEvent) -> None:
         entries: list[Entry] = [None, self.definition_action]
         problem = self.problem_at_cursor()
         if problem is not None and problem.edits and not self.isReadOnly():

@@ -5,20 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from PySide6 import QtGui
 from PySide6.QtCore import QBuffer, QByteArray, QEvent, QIODevice, QPointF, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import (
-    QContextMenuEvent,
-    QHelpEvent,
-    QImage,
-    QImageWriter,
-    QKeyEvent,
-    QMouseEvent,
-    QPainter,
-    QPaintEvent,
-    QPen,
-    QResizeEvent,
-    QWheelEvent,
-)
 from PySide6.QtSvg import QSvgRenderer
 from PySide6.QtWidgets import QFrame, QMenu, QScrollArea, QToolTip, QWidget
 
@@ -54,24 +42,24 @@ class _Canvas(QWidget):
         self._view = view
         self.setMouseTracking(True)
 
-    def paintEvent(self, _event: QPaintEvent) -> None:
+    def paintEvent(self, _event: QtGui.QPaintEvent) -> None:
         self._view.paint(self)
 
-    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+    def mouseMoveEvent(self, event: QtGui.QMouseEvent) -> None:
         box = self._view.box_at(event.position())
         self.setCursor(Qt.CursorShape.PointingHandCursor if box and box.rule else Qt.CursorShape.ArrowCursor)
 
-    def mousePressEvent(self, event: QMouseEvent) -> None:
+    def mousePressEvent(self, event: QtGui.QMouseEvent) -> None:
         event.accept()  # otherwise the release would go elsewhere
         self._view.setFocus(Qt.FocusReason.MouseFocusReason)
 
-    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+    def mouseReleaseEvent(self, event: QtGui.QMouseEvent) -> None:
         box = self._view.box_at(event.position())
         if box and box.rule and event.button() == Qt.MouseButton.LeftButton:
             self._view.ruleChosen.emit(box.rule)
 
     def event(self, event: QEvent) -> bool:
-        if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
+        if event.type() == QEvent.Type.ToolTip and isinstance(event, QtGui.QHelpEvent):
             box = self._view.box_at(QPointF(event.pos()))
             QToolTip.showText(event.globalPos(), plain_tip(box.tip or box.words) if box else "", self)
             return True
@@ -160,8 +148,8 @@ class RailroadView(QScrollArea):
         return None
 
     def paint(self, canvas: QWidget) -> None:
-        painter = QPainter(canvas)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter = QtGui.QPainter(canvas)
+        painter.setRenderHint(QtGui.QPainter.RenderHint.Antialiasing)
         painter.fillRect(canvas.rect(), theme().color("panel"))
         if self.drawing is None:
             return
@@ -170,7 +158,7 @@ class RailroadView(QScrollArea):
         links = self._links()
         if self.hasFocus() and 0 <= self._chosen < len(links):
             box = links[self._chosen]
-            painter.setPen(QPen(theme().color("accent"), 2))
+            painter.setPen(QtGui.QPen(theme().color("accent"), 2))
             painter.setBrush(Qt.BrushStyle.NoBrush)
             frame = QRectF(box.x * zoom, box.y * zoom, box.width * zoom, box.height * zoom)
             painter.drawRoundedRect(frame.adjusted(-3, -3, 4, 4), 6, 6)
@@ -200,16 +188,18 @@ class RailroadView(QScrollArea):
         assert self.drawing is not None
         wide, high = self.drawing.width, self.drawing.height
         scale = min(PNG_SCALE, (MAX_PIXELS / (wide * high)) ** 0.5)
-        image = QImage(QSize(round(wide * scale), round(high * scale)), QImage.Format.Format_ARGB32)
+        image = QtGui.QImage(
+            QSize(round(wide * scale), round(high * scale)), QtGui.QImage.Format.Format_ARGB32
+        )
         image.fill(theme().color("panel"))
-        painter = QPainter(image)
+        painter = QtGui.QPainter(image)
         self._renderer.render(painter)
         painter.end()
         return _png_bytes(image)
 
     # -- keys and mouse ----------------------------------------------------------------------------------------
 
-    def wheelEvent(self, event: QWheelEvent) -> None:
+    def wheelEvent(self, event: QtGui.QWheelEvent) -> None:
         if event.modifiers() & Qt.KeyboardModifier.ControlModifier:
             if event.angleDelta().y() > 0:
                 self.zoom_in()
@@ -219,7 +209,7 @@ class RailroadView(QScrollArea):
             return
         super().wheelEvent(event)
 
-    def keyPressEvent(self, event: QKeyEvent) -> None:
+    def keyPressEvent(self, event: QtGui.QKeyEvent) -> None:
         links = self._links()
         key = event.key()
         control = bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier)
@@ -240,7 +230,7 @@ class RailroadView(QScrollArea):
         else:
             super().keyPressEvent(event)
 
-    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+    def contextMenuEvent(self, event: QtGui.QContextMenuEvent) -> None:
         menu = QMenu(self)
         pop_up(
             menu,
@@ -253,7 +243,7 @@ class RailroadView(QScrollArea):
         )
         menu.actions()[-1].setEnabled(self.drawing is not None)
 
-    def resizeEvent(self, event: QResizeEvent) -> None:
+    def resizeEvent(self, event: QtGui.QResizeEvent) -> None:
         super().resizeEvent(event)
         self._fit()
         self._place_corner()
@@ -287,10 +277,10 @@ class RailroadView(QScrollArea):
         self._canvas.update()
 
 
-def _png_bytes(image: QImage) -> bytes:
+def _png_bytes(image: QtGui.QImage) -> bytes:
     data = QByteArray()
     buffer = QBuffer(data)
     buffer.open(QIODevice.OpenModeFlag.WriteOnly)
-    QImageWriter(buffer, b"PNG").write(image)
+    QtGui.QImageWriter(buffer, b"PNG").write(image)
     buffer.close()
     return bytes(data.data())

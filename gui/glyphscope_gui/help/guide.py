@@ -8,16 +8,8 @@ import re
 from collections.abc import Sequence
 from urllib.parse import unquote
 
+from PySide6 import QtGui
 from PySide6.QtCore import QSignalBlocker, QSize, Qt, QTimer, QUrl
-from PySide6.QtGui import (
-    QDesktopServices,
-    QImage,
-    QKeySequence,
-    QResizeEvent,
-    QShortcut,
-    QTextCursor,
-    QTextDocument,
-)
 from PySide6.QtWidgets import QListWidget, QListWidgetItem, QSplitter, QTextBrowser, QWidget
 
 from glyphscope.base.resources import docs_folder, read_page
@@ -56,7 +48,7 @@ class GuideText(FollowsLooks, QTextBrowser):
     def show_markdown(self, markdown: str) -> None:
         self._markdown = markdown
         set_markdown(self.document(), markdown, larger=LARGER)
-        self.moveCursor(QTextCursor.MoveOperation.Start)
+        self.moveCursor(QtGui.QTextCursor.MoveOperation.Start)
 
     def go_to(self, slug: str) -> None:
         """Scroll to the heading of that slug, to the row of a table that begins with it, or to the top."""
@@ -71,19 +63,21 @@ class GuideText(FollowsLooks, QTextBrowser):
         if found is None:
             self.verticalScrollBar().setValue(0)
             return
-        cursor = QTextCursor(found)
+        cursor = QtGui.QTextCursor(found)
         if not found.blockFormat().headingLevel():
-            cursor.movePosition(QTextCursor.MoveOperation.EndOfBlock, QTextCursor.MoveMode.KeepAnchor)
+            cursor.movePosition(
+                QtGui.QTextCursor.MoveOperation.EndOfBlock, QtGui.QTextCursor.MoveMode.KeepAnchor
+            )
         self.setTextCursor(cursor)
         top = self.document().documentLayout().blockBoundingRect(found).top()
         self.verticalScrollBar().setValue(round(top) - GAP)
 
     def loadResource(self, kind: int, name: QUrl | str) -> object:
         url = name if isinstance(name, QUrl) else QUrl(name)
-        if kind != QTextDocument.ResourceType.ImageResource.value or url.scheme():
+        if kind != QtGui.QTextDocument.ResourceType.ImageResource.value or url.scheme():
             return None
         try:
-            image = QImage.fromData(docs_folder().joinpath(*url.path().split("/")).read_bytes())
+            image = QtGui.QImage.fromData(docs_folder().joinpath(*url.path().split("/")).read_bytes())
         except OSError:
             return None
         width = self.viewport().width() - 6 * GAP
@@ -93,7 +87,7 @@ class GuideText(FollowsLooks, QTextBrowser):
             else image
         )
 
-    def resizeEvent(self, event: QResizeEvent) -> None:
+    def resizeEvent(self, event: QtGui.QResizeEvent) -> None:
         super().resizeEvent(event)
         if event.size().width() != event.oldSize().width() and "](images/" in self._markdown:
             self._again.start()  # pictures have the width of the page
@@ -131,7 +125,7 @@ class GuideDialog(PlainDialog):
         self.list = named(QListWidget(self), "guidePages", tr("Pages of the guide"))
         self.found = PlainLabel(self, role="hint")
         self.back = push_button(tr("Back"), self, name="guideBack", clicked=self._go_back)
-        self.back.setShortcut(QKeySequence("Alt+Left"))
+        self.back.setShortcut(QtGui.QKeySequence("Alt+Left"))
         self.text = GuideText(self)
         left = holder(vbox(self.field, self.list, self.found, self.back, spacing=GAP // 2), self)
         split = QSplitter(self)
@@ -144,7 +138,7 @@ class GuideDialog(PlainDialog):
         self.field.textChanged.connect(self._fill)
         self.list.currentItemChanged.connect(self._chosen)
         self.text.anchorClicked.connect(self._follow)
-        QShortcut(QKeySequence.StandardKey.Find, self, self.field.setFocus)
+        QtGui.QShortcut(QtGui.QKeySequence.StandardKey.Find, self, self.field.setFocus)
 
     def _fill(self, typed: str) -> None:
         """List all pages, or those that have the typed text."""
@@ -175,12 +169,12 @@ class GuideDialog(PlainDialog):
                 self._find(self.field.text())
 
     def _find(self, typed: str) -> None:
-        self.text.moveCursor(QTextCursor.MoveOperation.Start)
+        self.text.moveCursor(QtGui.QTextCursor.MoveOperation.Start)
         self.text.find(typed)
 
     def _follow(self, url: QUrl) -> None:
         if url.scheme() in ("http", "https"):
-            QDesktopServices.openUrl(url)
+            QtGui.QDesktopServices.openUrl(url)
             return
         self.show_page(url.path() or self.page, unquote(url.fragment()))
 

@@ -12,24 +12,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
 
+from PySide6 import QtWidgets
 from PySide6.QtCore import QEvent, QObject, QPoint, QRect, Qt
 from PySide6.QtGui import QCursor, QHelpEvent, QKeyEvent, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import (
-    QAbstractButton,
-    QAbstractItemView,
-    QAbstractSpinBox,
-    QApplication,
-    QComboBox,
-    QFrame,
-    QGroupBox,
-    QHeaderView,
-    QLabel,
-    QMenuBar,
-    QPushButton,
-    QTabBar,
-    QToolTip,
-    QWidget,
-)
 
 from glyphscope.base.errors import GlyphscopeError
 from glyphscope.base.figures import percent
@@ -52,7 +37,7 @@ from glyphscope_gui.theme.sizes import GAP, PAD, letters
 class HelpPresenter(QObject):
     """The palette lists the commands of the menu bar, the guide their keys."""
 
-    def __init__(self, context: AppContext, bar: QMenuBar) -> None:
+    def __init__(self, context: AppContext, bar: QtWidgets.QMenuBar) -> None:
         super().__init__(context.window)
         self._context, self._bar = context, bar
         self.guide: GuideDialog | None = None
@@ -217,10 +202,12 @@ def _share_left(state: RunState) -> str:
     )
 
 
-class Tour(QFrame):
+class Tour(QtWidgets.QFrame):
     """One card at a time over the window, beside its target; `place` is its number. Esc ends it; it deletes itself."""
 
-    def __init__(self, cards: Sequence[TourCard], window: QWidget, ended: Callable[[], None]) -> None:
+    def __init__(
+        self, cards: Sequence[TourCard], window: QtWidgets.QWidget, ended: Callable[[], None]
+    ) -> None:
         super().__init__(window)
         self._cards, self.place, self._ended = list(cards), 0, ended
         self._window = window
@@ -261,7 +248,7 @@ class Tour(QFrame):
             self.end()
         elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
             focused = self.focusWidget()
-            (focused if isinstance(focused, QPushButton) else self.next_button).click()
+            (focused if isinstance(focused, QtWidgets.QPushButton) else self.next_button).click()
         else:
             super().keyPressEvent(event)
 
@@ -296,8 +283,8 @@ class Tour(QFrame):
         self.raise_()
         self.next_button.setFocus()
 
-    def _target(self, card: TourCard) -> QWidget | None:
-        return self._window.findChild(QWidget, card.target)
+    def _target(self, card: TourCard) -> QtWidgets.QWidget | None:
+        return self._window.findChild(QtWidgets.QWidget, card.target)
 
     def _fill(self, card: TourCard) -> None:
         self.title.setText(card.title)
@@ -335,10 +322,10 @@ class Tour(QFrame):
         self.raise_()
 
 
-class _Frame(QWidget):
+class _Frame(QtWidgets.QWidget):
     """Around the target; clicks go through it."""
 
-    def __init__(self, window: QWidget) -> None:
+    def __init__(self, window: QtWidgets.QWidget) -> None:
         super().__init__(window)
         self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self.setObjectName("tourFrame")
@@ -395,27 +382,27 @@ class GlossaryHints(QObject):
     window, so that every hint of a widget or a model comes first.
     """
 
-    def __init__(self, window: QWidget) -> None:
+    def __init__(self, window: QtWidgets.QWidget) -> None:
         super().__init__(window)
         window.installEventFilter(self)
-        app = QApplication.instance()
-        assert isinstance(app, QApplication), "a window has an application"
+        app = QtWidgets.QApplication.instance()
+        assert isinstance(app, QtWidgets.QApplication), "a window has an application"
         app.focusChanged.connect(self._watch)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if (
             event.type() == QEvent.Type.ToolTip
             and isinstance(event, QHelpEvent)
-            and isinstance(watched, QWidget)
+            and isinstance(watched, QtWidgets.QWidget)
         ):
             widget = watched.childAt(event.pos()) or watched
             found = entries(words_at(widget, event.globalPos()))
             if found:
-                QToolTip.showText(event.globalPos(), hint(found), widget)
+                QtWidgets.QToolTip.showText(event.globalPos(), hint(found), widget)
                 return True
         return super().eventFilter(watched, event)
 
-    def _watch(self, _before: QWidget | None, now: QWidget | None) -> None:
+    def _watch(self, _before: QtWidgets.QWidget | None, now: QtWidgets.QWidget | None) -> None:
         """Dialogs and the lists of options are windows too; one gets the focus before anybody hovers over it.
 
         The tabs of docks are watched themselves: they keep the event.
@@ -423,7 +410,7 @@ class GlossaryHints(QObject):
         if now is None:
             return
         window = now.window()
-        docked = window.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly)
+        docked = window.findChildren(QtWidgets.QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly)
         for each in (window, *docked):
             each.installEventFilter(self)
 
@@ -437,34 +424,38 @@ def hint(found: Sequence[GlossaryEntry]) -> str:
 
 def term_at_cursor() -> str:
     """The term under the pointer while a hint is shown, whoever shows it; empty where there is none."""
-    if not QToolTip.isVisible():
+    if not QtWidgets.QToolTip.isVisible():
         return ""
-    widget = QApplication.widgetAt(QCursor.pos())
+    widget = QtWidgets.QApplication.widgetAt(QCursor.pos())
     found = entries(words_at(widget, QCursor.pos())) if widget is not None else ()
     return found[0].term if found else ""
 
 
-def words_at(widget: QWidget, place: QPoint) -> str:
+def words_at(widget: QtWidgets.QWidget, place: QPoint) -> str:
     """The words of a label, a button, a tab, a title of a column, or an option at a place on the screen."""
     at = widget.mapFromGlobal(place)
     parent = widget.parentWidget()
-    if isinstance(widget, QLabel):
+    if isinstance(widget, QtWidgets.QLabel):
         return widget.accessibleName() or widget.text()
-    if isinstance(widget, QAbstractButton):
+    if isinstance(widget, QtWidgets.QAbstractButton):
         return widget.text().replace("&", "")
-    if isinstance(widget, QTabBar):
+    if isinstance(widget, QtWidgets.QTabBar):
         return widget.tabText(widget.tabAt(at)).replace("&", "")
-    if isinstance(widget, QGroupBox):
+    if isinstance(widget, QtWidgets.QGroupBox):
         return widget.title()
     match parent:
-        case QHeaderView():
+        case QtWidgets.QHeaderView():
             section = parent.logicalIndexAt(at)
             return "" if section < 0 else _text(parent.model().headerData(section, parent.orientation()))
-        case QAbstractItemView():
+        case QtWidgets.QAbstractItemView():
             return _text(parent.indexAt(at).data())
-        case QAbstractSpinBox() | QComboBox():
+        case QtWidgets.QAbstractSpinBox() | QtWidgets.QComboBox():
             return parent.accessibleName()
-    return widget.accessibleName() if isinstance(widget, QAbstractSpinBox | QComboBox) else ""
+    return (
+        widget.accessibleName()
+        if isinstance(widget, QtWidgets.QAbstractSpinBox | QtWidgets.QComboBox)
+        else ""
+    )
 
 
 def _text(value: object) -> str:

@@ -26,17 +26,9 @@ from glyphscope_gui.calls.arguments import (
     check_arguments,
 )
 from glyphscope_gui.calls.call_texts import argument_text, claim_words, json_text
+from glyphscope_gui.shared import labels
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.card import Card
-from glyphscope_gui.shared.labels import (
-    PlainLabel,
-    link,
-    named,
-    push_button,
-    set_role,
-    show_words,
-    words_label,
-)
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, FollowsSize, ScrollArea, grid_layout, hbox, vbox
 from glyphscope_gui.shared.plain_text import plain_tip
@@ -76,10 +68,10 @@ class ApprovalCard(Card):
         """The arguments beyond `MAX_ARGUMENTS`, which are sent unchanged."""
         self._settled = False
         """Whether the card keeps its height, as its call has been checked."""
-        self.title = PlainLabel(body, role="title")
-        self.identity = named(QLabel(body), role="mono")
-        self.claims = PlainLabel(body, role="hint")
-        self.problem = PlainLabel(body, role="problem")
+        self.title = labels.PlainLabel(body, role="title")
+        self.identity = labels.named(QLabel(body), role="mono")
+        self.claims = labels.PlainLabel(body, role="hint")
+        self.problem = labels.PlainLabel(body, role="problem")
         for label in (self.identity, self.claims, self.problem):
             label.setWordWrap(True)
         self._make_buttons(body)
@@ -108,7 +100,7 @@ class ApprovalCard(Card):
         )
         self.identity.setVisible(bool(identity))
         words = [visible(claim, spaces=True) for claim in claim_words(needed.claims)]
-        show_words(
+        labels.show_words(
             self.claims, tr("Annotations (not verified): {claims}", claims=", ".join(words)) if words else ""
         )
         self.reason.clear()
@@ -152,7 +144,7 @@ class ApprovalCard(Card):
         self.wider_button.setToolTip(tr("Allow this call, and further calls without approval"))
         self.menu = QMenu(self.wider_button)
         self.wider_button.setMenu(self.menu)
-        self.allow_button = push_button(
+        self.allow_button = labels.push_button(
             tr("&Allow once"), body, role="primary", tip=tr("Execute this call with the arguments above")
         )
         for button in (self.deny_button, self.wider_button, self.allow_button):
@@ -169,7 +161,7 @@ class ApprovalCard(Card):
         column.addWidget(self.problem)  # below the buttons, so that it does not move them
 
     def _make_rows(self, needed: ApprovalNeeded, tool: Tool | None) -> None:
-        box = named(QWidget(), "approvalArguments")
+        box = labels.named(QWidget(), "approvalArguments")
         grid = grid_layout(box, spacing=(10, 3), stretch=1)
         self.rows.clear()
         self._edited.clear()
@@ -187,10 +179,10 @@ class ApprovalCard(Card):
                 if count == 1
                 else tr("%n more arguments, unchanged.", "", count)
             )
-            more = PlainLabel(words, box, role="hint")
+            more = labels.PlainLabel(words, box, role="hint")
             grid.addWidget(more, 3 * MAX_ARGUMENTS, 1)
         if not names:
-            grid.addWidget(PlainLabel(tr("No arguments."), box), 0, 0, 1, 4)
+            grid.addWidget(labels.PlainLabel(tr("No arguments."), box), 0, 0, 1, 4)
         old = self._scroll.takeWidget()
         if old is not None:
             old.removeEventFilter(self)
@@ -200,9 +192,9 @@ class ApprovalCard(Card):
         self._fit()
 
     def _add_row(self, grid: QGridLayout, line: int, name: str, schema: Any, value: Any) -> None:
-        label = PlainLabel(visible(name, spaces=True)[:40])
+        label = labels.PlainLabel(visible(name, spaces=True)[:40])
         label.setToolTip(plain_tip(visible(name, spaces=True)) if len(name) > 40 else "")
-        edited = self._edited[name] = PlainLabel(tr("edited"), role="hint")
+        edited = self._edited[name] = labels.PlainLabel(tr("edited"), role="hint")
         room = edited.sizePolicy()
         room.setRetainSizeWhenHidden(True)
         edited.setSizePolicy(room)
@@ -215,7 +207,7 @@ class ApprovalCard(Card):
         beside = vbox(edited, spacing=2)
         if isinstance(field, TextArgument) and field.is_cut:
             tip = tr("Show the whole argument, with search and Copy")
-            open_link = link(tr("Open"), tip, name="openArgumentButton")
+            open_link = labels.link(tr("Open"), tip, name="openArgumentButton")
             open_link.clicked.connect(lambda: self._open_argument(name, value))
             beside.addWidget(open_link)
         beside.addStretch(1)
@@ -224,7 +216,7 @@ class ApprovalCard(Card):
         grid.addWidget(row.problem, line + 1, 1, 1, 3)
         hidden = unseen(name + argument_text(value))
         if hidden and value is not MISSING:
-            warning = words_label(
+            warning = labels.words_label(
                 tr("Contains invisible characters: {characters}", characters=hidden)
                 + f"\n{(visible(value) if isinstance(value, str) else one_line(json_text(value)))[:_MAX_SHOWN]}",
                 "problem",
@@ -267,7 +259,7 @@ class ApprovalCard(Card):
         self._settled = True
         for name, row in self.rows.by_name.items():
             self._edited[name].setVisible(row.field.is_edited)
-            set_role(row.field, row.field.is_edited, key="edited")
+            labels.set_role(row.field, row.field.is_edited, key="edited")
         self._check()
 
     def _check(self) -> None:
@@ -296,7 +288,7 @@ class ApprovalCard(Card):
             if check is not None
             else tr("The tool has no schema here: its arguments are not checked.")
         )
-        show_words(self.problem, visible(words, lines=True))
+        labels.show_words(self.problem, visible(words, lines=True))
         self._set_allowable(check is None or check.ok)
 
     def _not_checked(self, error: BaseException) -> None:
@@ -342,13 +334,13 @@ class QuestionCard(Card):
         super().__init__(tr("The model asks"), body, parent=parent)
         self.setProperty("asking", True)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
-        self.question = PlainLabel(body, wordWrap=True)
+        self.question = labels.PlainLabel(body, wordWrap=True)
         self.question.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.edit = LineEdit(body, placeholderText=tr("Your answer"), maxLength=MAX_LENGTH)
-        self.answer_button = push_button(
+        self.answer_button = labels.push_button(
             tr("Answer"), body, role="primary", tip=tr("Continue the run with your answer (Enter)")
         )
-        self.skip_button = push_button(tr("Skip"), body, tip=tr("The run ends without an answer"))
+        self.skip_button = labels.push_button(tr("Skip"), body, tip=tr("The run ends without an answer"))
         line = hbox((self.edit, 1), self.skip_button, self.answer_button, spacing=8)
         vbox(self.question, line, parent=body, spacing=8)
         self.edit.textChanged.connect(self._edited)
@@ -388,15 +380,15 @@ class ReplyBar(FollowsSize, QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.edit = named(SubmitEdit(_LINES, self), "replyEdit", tr("Reply"))
+        self.edit = labels.named(SubmitEdit(_LINES, self), "replyEdit", tr("Reply"))
         self.edit.setAccessibleDescription(tr("Your next message. Control and Enter sends it."))
         self.edit.setPlaceholderText(tr("Reply…"))
         tip = tr("Run with the messages of this run, its answer and this message (Ctrl+Enter)")
-        self.send_button = push_button(tr("Send"), self, name="replySend", tip=tip, clicked=self._send)
+        self.send_button = labels.push_button(tr("Send"), self, name="replySend", tip=tip, clicked=self._send)
         tip = tr(
             "Copy the messages and the answer of this run into the prompt, to edit them or to add a tool result"
         )
-        self.edit_button = link(tr("Edit messages"), tip, self, name="replyMessages")
+        self.edit_button = labels.link(tr("Edit messages"), tip, self, name="replyMessages")
         self._buttons = hbox(self.send_button, self.edit_button, STRETCH, spacing=8)
         self._parts = hbox((self.edit, 1), self._buttons, parent=self, margins=(8, 4, 8, 6), spacing=8)
         self.edit.textChanged.connect(self._show_whether)

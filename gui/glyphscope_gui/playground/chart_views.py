@@ -15,22 +15,10 @@ from glyphscope_gui.playground.evidence_words import SAVED, STYLES, size_words
 from glyphscope_gui.runs.run_controller import Saving
 from glyphscope_gui.runs.stage_choice import ShownStage
 from glyphscope_gui.runs.worker.jobs import Measured
+from glyphscope_gui.shared import layouts
 from glyphscope_gui.shared.chart_roles import edge_role
 from glyphscope_gui.shared.labels import PlainLabel, show_words, words_label
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import (
-    STRETCH,
-    FilledWhenSeen,
-    Flow,
-    FollowsSize,
-    LateWidget,
-    ScrollArea,
-    hbox,
-    holder,
-    replace_content,
-    turn_if_narrow,
-    vbox,
-)
 from glyphscope_gui.shared.segmented import Segmented
 from glyphscope_gui.theme import FollowsLooks, theme
 from glyphscope_gui.theme.sizes import PAD
@@ -53,19 +41,19 @@ _ABOVE, _LEAST = 6, 76
 """Pixels above and below a tab's content, and of a chart's least height."""
 
 
-class _ChartTab(FollowsSize, FilledWhenSeen, ScrollArea):
+class _ChartTab(layouts.FollowsSize, layouts.FilledWhenSeen, layouts.ScrollArea):
     """A chart as high as the tab, and beside it a column that may scroll."""
 
     def __init__(self, place: QWidget, column: QLayout, parent: QWidget | None) -> None:
         super().__init__(parent=parent)
-        self._room = holder(vbox(place))
+        self._room = layouts.holder(layouts.vbox(place))
         parts = ((self._room, 3, Qt.AlignmentFlag.AlignTop), (column, 2))
-        self._columns = hbox(*parts, margins=(PAD, _ABOVE), spacing=PAD)
-        replace_content(self, holder(self._columns))
+        self._columns = layouts.hbox(*parts, margins=(PAD, _ABOVE), spacing=PAD)
+        layouts.replace_content(self, layouts.holder(self._columns))
 
     def _fit(self) -> None:
         self._room.setFixedHeight(max(self.viewport().height() - 2 * _ABOVE, _LEAST))
-        turn_if_narrow(self._columns, self)
+        layouts.turn_if_narrow(self._columns, self)
 
 
 class StepsView(_ChartTab):
@@ -79,9 +67,9 @@ class StepsView(_ChartTab):
         self.measure = Segmented(_MEASURES, small=True)
         self.measure.setAccessibleName(tr("Values of the step chart"))
         self.measure.chosen.connect(lambda measure: self.chart.set_measure(measure))  # noqa: PLW0108 - made then
-        self._place = LateWidget(self._make)
+        self._place = layouts.LateWidget(self._make)
         sampled, forced = (tr("sampled"), "chart-main"), (tr("forced by grammar"), "chart-forced")
-        keys = vbox(self.measure, 4, Key(*sampled), Key(*forced, width=4), STRETCH, spacing=6)
+        keys = layouts.vbox(self.measure, 4, Key(*sampled), Key(*forced, width=4), layouts.STRETCH, spacing=6)
         super().__init__(self._place, keys, parent)
 
     @property
@@ -119,9 +107,9 @@ class SizesView(_ChartTab):
         self._measured: Measured | None = None
         self.title = PlainLabel(role="title")
         self.note = words_label()
-        self._place = LateWidget(self._make)
+        self._place = layouts.LateWidget(self._make)
         self._legend = legend(STYLES.values())
-        column = vbox(self.title, self._legend, self.note, STRETCH, spacing=5)
+        column = layouts.vbox(self.title, self._legend, self.note, layouts.STRETCH, spacing=5)
         super().__init__(self._place, column, parent)
         self.show_sizes(None)
 
@@ -160,17 +148,17 @@ class SizesView(_ChartTab):
         return SizeChart(self)
 
 
-class SavingsView(FilledWhenSeen, QWidget):
+class SavingsView(layouts.FilledWhenSeen, QWidget):
     """The tokens that early aborts saved in each continued run."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._savings: list[Saving] = []
-        self._place = LateWidget(self._make)
+        self._place = layouts.LateWidget(self._make)
         note = words_label(
             tr("Tokens decoded without and with early abort, measured by continuing each run.")
         )
-        vbox(legend(SAVED), self._place, note, parent=self, spacing=8)
+        layouts.vbox(legend(SAVED), self._place, note, parent=self, spacing=8)
 
     @property
     def chart(self) -> SavingsChart:
@@ -191,7 +179,7 @@ class SavingsView(FilledWhenSeen, QWidget):
 
 def legend(entries: Iterable[tuple[str, str]]) -> QWidget:
     """The legend of a chart's bars: texts with their colour roles."""
-    box = Flow()
+    box = layouts.Flow()
     for words, role in entries:
         box.add(Key(words, role))
     return box
@@ -207,7 +195,7 @@ class Key(FollowsLooks, QWidget):
         self._square = PlainLabel()
         label = PlainLabel(words, role="hint")
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
-        hbox(self._square, label, parent=self, spacing=5)
+        layouts.hbox(self._square, label, parent=self, spacing=5)
         self._restyle()
 
     def _restyle(self) -> None:

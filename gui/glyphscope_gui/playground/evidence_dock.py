@@ -22,6 +22,7 @@ from glyphscope_gui.runs.alternatives_table import AlternativesModel, Alternativ
 from glyphscope_gui.runs.run_controller import Saving
 from glyphscope_gui.runs.stage_choice import ShownStage
 from glyphscope_gui.runs.token_rules import Refusal, TokenRule
+from glyphscope_gui.shared import layouts
 from glyphscope_gui.shared.card import CardHeading, FoldingSection
 from glyphscope_gui.shared.labels import (
     ElidedLabel,
@@ -33,15 +34,6 @@ from glyphscope_gui.shared.labels import (
     words_label,
 )
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import (
-    STRETCH,
-    FollowsSize,
-    LateWidget,
-    ScrollArea,
-    grid_layout,
-    hbox,
-    vbox,
-)
 from glyphscope_gui.theme.sizes import PAD
 
 FEW = 6
@@ -49,7 +41,7 @@ FEW = 6
 _NO_TOKEN = tr("Select a token in the transcript or the table to see its alternatives.")
 
 
-class EvidenceDock(ScrollArea):
+class EvidenceDock(layouts.ScrollArea):
     """The alternatives of a token above `sections`, which fold and are made when they are first opened."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -72,9 +64,9 @@ class EvidenceDock(ScrollArea):
         self.expected_note = words_label("")
         self.expected_note.hide()
         self.all_button = push_button("", self, role="link", clicked=self._show_all)
-        self.influence_place = LateWidget(self._make_influence, when_seen=True)
-        self.pairs_place = LateWidget(ToolPairsView, when_seen=True)
-        self._turn_place = LateWidget(self._make_turn, when_seen=True)
+        self.influence_place = layouts.LateWidget(self._make_influence, when_seen=True)
+        self.pairs_place = layouts.LateWidget(ToolPairsView, when_seen=True)
+        self._turn_place = layouts.LateWidget(self._make_turn, when_seen=True)
         self.savings = SavingsView()
         self._lay_out()
 
@@ -228,18 +220,20 @@ class EvidenceDock(ScrollArea):
         self.boxes = {name: _box(section) for name, section in self.sections.items()}
         for box in self.boxes.values():
             box.hide()  # until it has content
-        self._column = vbox(_box(*parts), *self.boxes.values(), STRETCH, parent=body, spacing=0)
+        self._column = layouts.vbox(
+            _box(*parts), *self.boxes.values(), layouts.STRETCH, parent=body, spacing=0
+        )
         self.setWidget(body)
 
 
 def _box(*widgets: QWidget) -> QFrame:
     """A section with a line below."""
     box = named(QFrame(), "evidenceSection")
-    vbox(*widgets, parent=box, margins=(PAD, 10), spacing=8)
+    layouts.vbox(*widgets, parent=box, margins=(PAD, 10), spacing=8)
     return box
 
 
-class RuleLine(FollowsSize, QWidget):
+class RuleLine(layouts.FollowsSize, QWidget):
     """The grammar rule of a token, hidden if it is unknown, and its constraint, below it in a narrow panel. `chosen`
     carries the rule's name.
     """
@@ -250,7 +244,7 @@ class RuleLine(FollowsSize, QWidget):
         super().__init__(parent)
         self.link = named(ElidedLink(self), "ruleLink")
         self.origin = ElidedLabel(self, Qt.TextElideMode.ElideRight, role="hint")
-        self._line = hbox(
+        self._line = layouts.hbox(
             (self.link, 0, Qt.AlignmentFlag.AlignLeft), (self.origin, 1), parent=self, spacing=8
         )
         self.link.clicked.connect(lambda: self.chosen.emit(self.link.words))
@@ -297,7 +291,7 @@ class TurnCosts(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._grid = grid_layout(self, spacing=(12, 4), stretch=0)
+        self._grid = layouts.grid_layout(self, spacing=(12, 4), stretch=0)
         self._lines: dict[PartKind, list[QLabel]] = {}
         self._titles = [self._label(title, column, "hint") for column, title in enumerate(_TITLES)]
         for column, label in enumerate(self._titles):

@@ -24,17 +24,9 @@ from glyphscope_gui.runs.field_table import FieldTable, FieldTableModel
 from glyphscope_gui.runs.stage_choice import ShownStage
 from glyphscope_gui.runs.token_table import TokenTable, TokenTableModel
 from glyphscope_gui.runs.user_prompt_edit import UserPromptEdit
+from glyphscope_gui.shared import layouts
 from glyphscope_gui.shared.labels import ElidedLabel, ElidedLink, PlainLabel, link, named
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import (
-    FollowsSize,
-    ScrollArea,
-    hbox,
-    replace_content,
-    splitter,
-    vbox,
-    visible_height,
-)
 from glyphscope_gui.shared.notice_banner import NoticeBanner
 from glyphscope_gui.shared.plain_table import WholeRows
 from glyphscope_gui.shared.plain_text import copy_text
@@ -61,7 +53,7 @@ PROMPT_LINES, MAX_PROMPT_LINES = 2, 4
 """Lines of the prompt's field before it scrolls: while a run is shown, and before the first."""
 
 
-class RunPage(FollowsSize, QWidget):
+class RunPage(layouts.FollowsSize, QWidget):
     """Shows one run: its transcript, and below it one stage's fields, tokens, steps, sizes and mask impact.
 
     `tokenChosen` carries the index of the selected token in that stage, or None; `shareChosen` the transcript's
@@ -245,7 +237,7 @@ class RunPage(FollowsSize, QWidget):
 
     def _fit(self) -> None:
         self.branches.setMinimumHeight(round(LEAST * letters(self)))
-        self.approval.set_room(MAX_HEIGHT if visible_height(self) >= LOW else round(MAX_HEIGHT * 0.5))
+        self.approval.set_room(MAX_HEIGHT if layouts.visible_height(self) >= LOW else round(MAX_HEIGHT * 0.5))
         self._share_room()
         self._fit_tabs()
 
@@ -290,7 +282,7 @@ class RunPage(FollowsSize, QWidget):
     def _share_room(self) -> None:
         """Divide the height between transcript and panel."""
         room = self.splitter.height() - self.splitter.handleWidth()
-        usual = TRANSCRIPT_SHARE if visible_height(self) >= LOW else LOW_SHARE
+        usual = TRANSCRIPT_SHARE if layouts.visible_height(self) >= LOW else LOW_SHARE
         above = round(room * (self._share or usual))
         if not self._share:
             kept = round(LEAST_TRANSCRIPT * self.window().height())
@@ -360,7 +352,7 @@ class RunPage(FollowsSize, QWidget):
         self.tokenChosen.emit(index)
 
     def _lay_out(self) -> None:
-        line = hbox(
+        line = layouts.hbox(
             self.about_prompt,
             (self.costs, 1),
             self.history_link,
@@ -369,14 +361,14 @@ class RunPage(FollowsSize, QWidget):
             spacing=12,
         )
         self.prompt_card = named(QFrame(self), "card", tr("Your prompt"))
-        vbox(self.prompt_edit, line, parent=self.prompt_card, margins=(PAD, 7, PAD, 5), spacing=3)
+        layouts.vbox(self.prompt_edit, line, parent=self.prompt_card, margins=(PAD, 7, PAD, 5), spacing=3)
         self.about_prompt.hide()
         card = named(QFrame(self), "card", tr("Transcript"))
-        vbox(self.stream, parent=card, margins=(1, 2, 3, 2))
+        layouts.vbox(self.stream, parent=card, margins=(1, 2, 3, 2))
         self.tabs = named(QTabWidget(self), "runTabs", tr("Details of the shown stage"))
         self.tabs.setDocumentMode(True)
-        impact = ScrollArea()
-        replace_content(impact, self.impact)
+        impact = layouts.ScrollArea()
+        layouts.replace_content(impact, self.impact)
         self._details: dict[str, QWidget] = {}
         self._titles: dict[QWidget, tuple[str, str]] = {
             self._token_rows: (_TOKENS, _TOKENS),
@@ -400,14 +392,14 @@ class RunPage(FollowsSize, QWidget):
         self.tabs.setElideMode(Qt.TextElideMode.ElideRight)
         self.tabs.currentChanged.connect(self._tab_changed)
         self._below = below = named(QFrame(self), "card", tr("Details of the run"))
-        vbox(self.approval, self.question, self.tabs, parent=below, margins=(3, 1, 3, 2), spacing=0)
+        layouts.vbox(self.approval, self.question, self.tabs, parent=below, margins=(3, 1, 3, 2), spacing=0)
         self.legend.setParent(below)
         below.hide()  # until there is a run
-        self.splitter = splitter(Qt.Orientation.Vertical, (card, below), (3, 1))
+        self.splitter = layouts.splitter(Qt.Orientation.Vertical, (card, below), (3, 1))
         self.splitter.splitterMoved.connect(self._border_moved)
         self.splitter.installEventFilter(self)
         items = (self.prompt_card, self.verdict, (self.splitter, 1))
-        self._column = vbox(*items, parent=self, margins=8, spacing=6)
+        self._column = layouts.vbox(*items, parent=self, margins=8, spacing=6)
 
 
 def _token_words(stage: StageState) -> str:

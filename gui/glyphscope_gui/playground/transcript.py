@@ -8,18 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from math import inf
 
+from PySide6 import QtGui
 from PySide6.QtCore import QEvent, QObject, QPoint, QPointF, QRectF, Qt, Signal
-from PySide6.QtGui import (
-    QFontMetrics,
-    QFontMetricsF,
-    QKeyEvent,
-    QMouseEvent,
-    QPainter,
-    QPen,
-    QResizeEvent,
-    QTextBlockFormat,
-    QTextCursor,
-)
 from PySide6.QtWidgets import QMenu, QWidget
 
 from glyphscope.base.shorten import excerpt
@@ -184,17 +174,17 @@ class Transcript(StreamView):
             entry.has_text = False
             entry.text.parts.end()
             self.texts.remove(entry.text)
-        cursor = QTextCursor(self.document())
+        cursor = QtGui.QTextCursor(self.document())
         cursor.setPosition(max(at - 1, 0))
-        cursor.movePosition(QTextCursor.MoveOperation.End, QTextCursor.MoveMode.KeepAnchor)
+        cursor.movePosition(QtGui.QTextCursor.MoveOperation.End, QtGui.QTextCursor.MoveMode.KeepAnchor)
         cursor.removeSelectedText()
         self._is_blank = not at
 
-    def _new_line(self, shape: QTextBlockFormat) -> int:
+    def _new_line(self, shape: QtGui.QTextBlockFormat) -> int:
         """Begin a line at the document's end; returns its position."""
         blank, self._is_blank = self._is_blank, False
 
-        def begin(cursor: QTextCursor) -> None:
+        def begin(cursor: QtGui.QTextCursor) -> None:
             if blank:
                 cursor.setBlockFormat(shape)
             else:
@@ -204,8 +194,8 @@ class Transcript(StreamView):
         self.edit(begin)
         return self.document().lastBlock().position()
 
-    def _first_line(self, entry: _Entry) -> QTextBlockFormat:
-        shape = QTextBlockFormat(self.looks.block)
+    def _first_line(self, entry: _Entry) -> QtGui.QTextBlockFormat:
+        shape = QtGui.QTextBlockFormat(self.looks.block)
         shape.setTopMargin(0 if entry.head is not None and entry.head >= 0 and not entry.notes else _ABOVE)
         return shape
 
@@ -276,7 +266,7 @@ class Transcript(StreamView):
 
     # -- the margin --------------------------------------------------------------------------------------------
 
-    def resizeEvent(self, event: QResizeEvent) -> None:
+    def resizeEvent(self, event: QtGui.QResizeEvent) -> None:
         self._set_margin()
         super().resizeEvent(event)
 
@@ -308,16 +298,16 @@ class Transcript(StreamView):
             for note in entry.notes:
                 yield note.at, note.row, entry
 
-    def _paint_margin(self, painter: QPainter, sight: tuple[int, int]) -> None:
+    def _paint_margin(self, painter: QtGui.QPainter, sight: tuple[int, int]) -> None:
         left, bar = self.margin, self.verticalScrollBar().value()
-        painter.setPen(QPen(theme().color("border"), 1))
+        painter.setPen(QtGui.QPen(theme().color("border"), 1))
         painter.drawLine(QPointF(left, bar), QPointF(left, bar + self.viewport().height()))
         for at, row, entry in self._margin_rows():
             if not sight[0] - 2000 <= at <= sight[1]:
                 continue
             top = self.document().documentLayout().blockBoundingRect(self.document().findBlock(at)).top()
             sign, role, _ = MARKS[row.mark]
-            box = QRectF(0, top, left, 3 * QFontMetricsF(ui_font()).height())
+            box = QRectF(0, top, left, 3 * QtGui.QFontMetricsF(ui_font()).height())
             title, _, rest = row.title.partition(": ")
             is_heading = at == entry.head
             paint_margin(painter, box, f"{title} {sign}", "" if is_heading else cost_words(row), role)
@@ -327,11 +317,11 @@ class Transcript(StreamView):
                 words = (rest, said, cost_words(row), prompt, row.detail)
                 self._paint_words(painter, top, " · ".join(part for part in words if part))
 
-    def _paint_words(self, painter: QPainter, top: float, words: str) -> None:
+    def _paint_words(self, painter: QtGui.QPainter, top: float, words: str) -> None:
         """Paint a line of words to the right of the margin."""
         painter.setFont(ui_font(-1))
         painter.setPen(theme().color("text-muted"))
-        metrics = QFontMetrics(painter.font())
+        metrics = QtGui.QFontMetrics(painter.font())
         left = self.margin + _SIDE
         box = QRectF(left, top, self.viewport().width() - left - _SIDE, metrics.height() + 2)
         right = Qt.TextElideMode.ElideRight
@@ -365,12 +355,12 @@ class Transcript(StreamView):
         if place >= 0:
             self._choose_stage(place)
 
-    def mousePressEvent(self, event: QMouseEvent) -> None:
+    def mousePressEvent(self, event: QtGui.QMouseEvent) -> None:
         if event.button() == Qt.MouseButton.LeftButton:
             self._choose_at(self.cursorForPosition(event.position().toPoint()).position())
         super().mousePressEvent(event)
 
-    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+    def mouseReleaseEvent(self, event: QtGui.QMouseEvent) -> None:
         super().mouseReleaseEvent(event)
         event.accept()  # Qt leaves one that opens no link to the page around
 
@@ -379,7 +369,7 @@ class Transcript(StreamView):
             self.setTextCursor(self.cursorForPosition(place))
         return super().menu_at(place)
 
-    def keyPressEvent(self, event: QKeyEvent) -> None:
+    def keyPressEvent(self, event: QtGui.QKeyEvent) -> None:
         """Keys that move the cursor choose its stage, and Enter its token."""
         cursor = self.textCursor()
         text = self._text_at(cursor.position())
@@ -402,8 +392,8 @@ def _is_note(row: RunRow, stage: StageState) -> bool:
     )
 
 
-def _shape(*, above: int, below: int = 0) -> QTextBlockFormat:
-    shape = QTextBlockFormat()
+def _shape(*, above: int, below: int = 0) -> QtGui.QTextBlockFormat:
+    shape = QtGui.QTextBlockFormat()
     shape.setTopMargin(above)
     shape.setBottomMargin(below)
     shape.setRightMargin(_SIDE)

@@ -5,20 +5,8 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 
+from PySide6 import QtGui
 from PySide6.QtCore import QEvent, QPoint, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import (
-    QAction,
-    QContextMenuEvent,
-    QFont,
-    QHelpEvent,
-    QMouseEvent,
-    QPainter,
-    QPaintEvent,
-    QPen,
-    QResizeEvent,
-    QTextBlock,
-    QTextCursor,
-)
 from PySide6.QtWidgets import QMenu, QTextEdit, QToolTip, QWidget
 
 from glyphscope.base.figures import percent
@@ -60,7 +48,7 @@ class StreamView(FollowsLooks, TextView):
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setWordWrapMode(self.wordWrapMode().WrapAtWordBoundaryOrAnywhere)
         self.document().setDocumentMargin(10)
-        self.copying: Sequence[QAction] = ()
+        self.copying: Sequence[QtGui.QAction] = ()
         """The actions of the context menu besides copying the selection."""
         self._selected: Token | None = None
         self.texts: list[StageText] = []
@@ -105,7 +93,7 @@ class StreamView(FollowsLooks, TextView):
     def show_character(self, character: int) -> None:
         """Scroll no more than needed to make that character of the shown stage visible."""
         text = self.shown
-        cursor = QTextCursor(self.document())
+        cursor = QtGui.QTextCursor(self.document())
         cursor.setPosition(min(text.places.position(character), self.document().characterCount() - 1))
         if not cursor.block().isVisible():
             return
@@ -120,7 +108,7 @@ class StreamView(FollowsLooks, TextView):
         """Set which tokens of the shown stage are not the model's own, for their hints."""
         self.shown.cut = cut
 
-    def resizeEvent(self, event: QResizeEvent) -> None:
+    def resizeEvent(self, event: QtGui.QResizeEvent) -> None:
         at_end = self._is_at_end()
         super().resizeEvent(event)
         self._place_headers()
@@ -153,11 +141,11 @@ class StreamView(FollowsLooks, TextView):
         self.texts.append(StageText(self, stage, place))
         return self.texts[-1]
 
-    def edit(self, change: Callable[[QTextCursor], None]) -> None:
+    def edit(self, change: Callable[[QtGui.QTextCursor], None]) -> None:
         """Edit in one block, at the document's end; the view stays at the end if it was there."""
         at_end = self._is_at_end()
-        cursor = QTextCursor(self.document())
-        cursor.movePosition(QTextCursor.MoveOperation.End)
+        cursor = QtGui.QTextCursor(self.document())
+        cursor.movePosition(QtGui.QTextCursor.MoveOperation.End)
         cursor.beginEditBlock()
         change(cursor)
         cursor.endEditBlock()
@@ -205,7 +193,7 @@ class StreamView(FollowsLooks, TextView):
         found = text.lineAt(line)
         return block.position() + found.textStart(), block.position() + found.textStart() + found.textLength()
 
-    def block_at(self, height: float) -> QTextBlock:
+    def block_at(self, height: float) -> QtGui.QTextBlock:
         """The visible block at that height of the document, or the last one above it."""
         document = self.document()
         layout = document.documentLayout()
@@ -247,14 +235,14 @@ class StreamView(FollowsLooks, TextView):
         """Request that the other views show this token."""
         self.tokenChosen.emit(token.step.index)
 
-    def mousePressEvent(self, event: QMouseEvent) -> None:
+    def mousePressEvent(self, event: QtGui.QMouseEvent) -> None:
         super().mousePressEvent(event)
         if event.button() == Qt.MouseButton.LeftButton:
             found = self._token_at(event.position().toPoint())
             if found is not None:
                 self._choose(*found)
 
-    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+    def contextMenuEvent(self, event: QtGui.QContextMenuEvent) -> None:
         self.menu_at(event.pos()).popup(event.globalPos())
 
     def menu_at(self, place: QPoint) -> QMenu:
@@ -280,7 +268,7 @@ class StreamView(FollowsLooks, TextView):
         return "" if found is None else _tip(found[1]) + cut_words(found[0].cut, found[1].step)
 
     def viewportEvent(self, event: QEvent) -> bool:
-        if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
+        if event.type() == QEvent.Type.ToolTip and isinstance(event, QtGui.QHelpEvent):
             tip = self._tip_at(event.pos())
             QToolTip.showText(event.globalPos(), plain_tip(tip) if tip else "", self)
             return True
@@ -292,7 +280,7 @@ class StreamView(FollowsLooks, TextView):
 
     # -- painting ----------------------------------------------------------------------------------------------
 
-    def paintEvent(self, event: QPaintEvent) -> None:
+    def paintEvent(self, event: QtGui.QPaintEvent) -> None:
         painter = self._painter()
         if self._has_nothing:
             self._paint_empty(painter)
@@ -304,9 +292,9 @@ class StreamView(FollowsLooks, TextView):
         painter.end()
         super().paintEvent(event)
         painter = self._painter()
-        font = QFont(self.font())
+        font = QtGui.QFont(self.font())
         font.setPointSizeF(max(font.pointSizeF() * 0.58, 6))
-        font.setWeight(QFont.Weight.Bold)
+        font.setWeight(QtGui.QFont.Weight.Bold)
         painter.setFont(font)
         for paint in above:
             if paint is not None:
@@ -319,29 +307,29 @@ class StreamView(FollowsLooks, TextView):
         """Whether nothing is written."""
         return self.document().isEmpty()
 
-    def _painter(self) -> QPainter:
+    def _painter(self) -> QtGui.QPainter:
         """A painter in the document's coordinates."""
-        painter = QPainter(self.viewport())
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter = QtGui.QPainter(self.viewport())
+        painter.setRenderHint(QtGui.QPainter.RenderHint.Antialiasing)
         painter.translate(-self.horizontalScrollBar().value(), -self.verticalScrollBar().value())
         return painter
 
-    def _paint_margin(self, painter: QPainter, sight: tuple[int, int]) -> None:
+    def _paint_margin(self, painter: QtGui.QPainter, sight: tuple[int, int]) -> None:
         """Paint the margin on the left of the text, if there is one."""
 
     def _boxes(self, start: int, end: int) -> list[QRectF]:
         return self.shown.boxes(start, end)
 
-    def _paint_selected(self, painter: QPainter) -> None:
+    def _paint_selected(self, painter: QtGui.QPainter) -> None:
         token = self._selected
         if token is None:
             return
         painter.setBrush(Qt.BrushStyle.NoBrush)
-        painter.setPen(QPen(theme().color("accent"), 1.6))
+        painter.setPen(QtGui.QPen(theme().color("accent"), 1.6))
         for box in self.shown.boxes(token.start, token.end):
             painter.drawRoundedRect(box.adjusted(-1.5, -3, 1.5, 4), 3, 3)
 
-    def _paint_empty(self, painter: QPainter) -> None:
+    def _paint_empty(self, painter: QtGui.QPainter) -> None:
         painter.setFont(mono_font(0))
         painter.setPen(theme().color("text-faint"))
         nothing = _NOTHING if self.shown.stage.finished is not None else _EMPTY

@@ -13,16 +13,8 @@ from glyphscope.tools.mcp.listing import ToolChanges
 from glyphscope.tools.mcp.offers import Offer
 from glyphscope_gui.calls.call_texts import hint_words
 from glyphscope_gui.servers.words import EnforcementSummary, changes_words
+from glyphscope_gui.shared import labels
 from glyphscope_gui.shared.cells import PillDelegate
-from glyphscope_gui.shared.labels import (
-    ElidedLabel,
-    PlainLabel,
-    link,
-    named,
-    push_button,
-    show_words,
-    words_label,
-)
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import FollowsSize, hbox, vbox
 from glyphscope_gui.shared.plain_table import PlainTable, WholeRows
@@ -51,7 +43,9 @@ class FilteredList(FollowsSize, QWidget, Generic[Row]):
         self.table = PlainTable(model, 0, self)
         self.table.fit_rows(11, least=3)
         self.rows = WholeRows(self.table, self)
-        self.empty = PlainLabel(self, role="muted", wordWrap=True, alignment=Qt.AlignmentFlag.AlignCenter)
+        self.empty = labels.PlainLabel(
+            self, role="muted", wordWrap=True, alignment=Qt.AlignmentFlag.AlignCenter
+        )
         self.filter_edit.textChanged.connect(model.set_filter)
         self.table.selectionModel().currentChanged.connect(self._current_changed)
         model.modelReset.connect(self._keep)
@@ -71,7 +65,7 @@ class FilteredList(FollowsSize, QWidget, Generic[Row]):
         self.empty.setText(empty)
         self.empty.setVisible(self.model.total == 0)
         self.rows.setVisible(self.model.total > 0)
-        show_words(self.problem, problem)
+        labels.show_words(self.problem, problem)
         self.filter_edit.setVisible(self.model.total >= FILTER_FROM or bool(self.filter_edit.text()))
 
     def forget(self) -> None:
@@ -213,17 +207,17 @@ class ServerTools(FilteredList[ToolRow]):
 
     def __init__(self, model: ServersToolModel, parent: QWidget | None = None) -> None:
         super().__init__(model, tr("Find tools"), parent)
-        named(self.filter_edit, "serverToolFilter", tr("Find tools of the server"))
-        named(self.table, "serverToolTable", tr("Tools of the server"))
+        labels.named(self.filter_edit, "serverToolFilter", tr("Find tools of the server"))
+        labels.named(self.table, "serverToolTable", tr("Tools of the server"))
         self.table.setItemDelegateForColumn(ENFORCEMENT, PillDelegate(self.table))
-        self.problem = ElidedLabel(self, Qt.TextElideMode.ElideRight, role="problem")
-        self.changes = named(ElidedLabel(self, Qt.TextElideMode.ElideRight), "toolChanges")
+        self.problem = labels.ElidedLabel(self, Qt.TextElideMode.ElideRight, role="problem")
+        self.changes = labels.named(labels.ElidedLabel(self, Qt.TextElideMode.ElideRight), "toolChanges")
         tip = tr("Show the changes of the tool list as text")
-        self.changes_link = link(tr("Differences"), tip, self, name="toolChangesLink")
-        self.count = ElidedLabel(self, Qt.TextElideMode.ElideRight, role="hint")
-        self.all_button = push_button(tr("Select all"), self, role="link", clicked=self._tick_all)
+        self.changes_link = labels.link(tr("Differences"), tip, self, name="toolChangesLink")
+        self.count = labels.ElidedLabel(self, Qt.TextElideMode.ElideRight, role="hint")
+        self.all_button = labels.push_button(tr("Select all"), self, role="link", clicked=self._tick_all)
         tip = tr("Add the selected tools to the project; runs call them on this server")
-        self.import_button = push_button(
+        self.import_button = labels.push_button(
             tr("Import into the registry"), self, name="importToolsButton", tip=tip
         )
         self.import_button.setAccessibleName(
@@ -333,8 +327,8 @@ class OfferTable(FilteredList[Offer]):
     def __init__(self, model: OfferModel, name: str, parent: QWidget | None = None) -> None:
         super().__init__(model, tr("Filter"), parent)
         self.filter_edit.setAccessibleName(tr("Filter: {list}", list=name))
-        named(self.table, "offerTable", name)
-        self.problem = words_label(role="problem", parent=self)
+        labels.named(self.table, "offerTable", name)
+        self.problem = labels.words_label(role="problem", parent=self)
         column = vbox(parent=self, margins=(0, 0, 0, 4), spacing=4)
         for widget in (self.filter_edit, self.problem):
             inside = vbox(widget, margins=(PAD - 5, 6, PAD - 5, 0))

@@ -6,19 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from PySide6 import QtGui
 from PySide6.QtCore import QAbstractItemModel, QEvent, QPointF, QRect, QRectF, QSize, Qt
-from PySide6.QtGui import (
-    QBrush,
-    QColor,
-    QFont,
-    QFontMetrics,
-    QMouseEvent,
-    QPainter,
-    QPen,
-    QTextCharFormat,
-    QTextLayout,
-    QTextOption,
-)
 from PySide6.QtWidgets import QApplication, QStyle, QStyledItemDelegate, QStyleOptionViewItem
 
 from glyphscope.base.visible import visible
@@ -43,28 +32,28 @@ PILL = _PILL_SIDES + SIDE + 1
 _FOCUS = QStyle.StateFlag.State_HasFocus | QStyle.StateFlag.State_KeyboardFocusChange
 
 
-def paint_row(painter: QPainter, option: QStyleOptionViewItem, ground: QRectF) -> None:
+def paint_row(painter: QtGui.QPainter, option: QStyleOptionViewItem, ground: QRectF) -> None:
     """Show whether the row is selected, below the pointer, or has the keyboard focus."""
     colors = theme()
-    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    painter.setRenderHint(QtGui.QPainter.RenderHint.Antialiasing)
     selected = bool(option.state & QStyle.StateFlag.State_Selected)
     if selected or option.state & QStyle.StateFlag.State_MouseOver:
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(colors.color("selection" if selected else "hover"))
         painter.drawRoundedRect(ground, 4, 4)
     if option.state & _FOCUS == _FOCUS:
-        painter.setPen(QPen(colors.color("accent"), 1.5))
+        painter.setPen(QtGui.QPen(colors.color("accent"), 1.5))
         painter.setBrush(Qt.BrushStyle.NoBrush)
         painter.drawRoundedRect(ground.adjusted(1, 1, -1, -1), 4, 4)
 
 
-def paint_selection(painter: QPainter, option: QStyleOptionViewItem) -> None:
+def paint_selection(painter: QtGui.QPainter, option: QStyleOptionViewItem) -> None:
     """Paint the background of the selected row, in tables."""
     if option.state & QStyle.StateFlag.State_Selected:
         painter.fillRect(option.rect, theme().color("selection"))
 
 
-def paint_bar(painter: QPainter, box: QRectF, share: float, fill: QBrush | QColor) -> None:
+def paint_bar(painter: QtGui.QPainter, box: QRectF, share: float, fill: QtGui.QBrush | QtGui.QColor) -> None:
     """Paint a bar, filled from the left by a share from 0 to 1, of which a trace is always visible."""
     filled = QRectF(box)
     filled.setWidth(max(box.width() * share, 1.5))
@@ -75,10 +64,10 @@ def paint_bar(painter: QPainter, box: QRectF, share: float, fill: QBrush | QColo
 
 
 def paint_words(
-    painter: QPainter,
+    painter: QtGui.QPainter,
     box: QRect | QRectF,
     words: str,
-    font: QFont,
+    font: QtGui.QFont,
     role: str,
     side: Qt.AlignmentFlag = Qt.AlignmentFlag.AlignLeft,
 ) -> str:
@@ -86,7 +75,7 @@ def paint_words(
     painter.setFont(font)
     painter.setPen(theme().color(role))
     room = max(round(box.width()), 0)
-    painted = QFontMetrics(font).elidedText(visible(words), Qt.TextElideMode.ElideRight, room)
+    painted = QtGui.QFontMetrics(font).elidedText(visible(words), Qt.TextElideMode.ElideRight, room)
     painter.drawText(box, side | Qt.AlignmentFlag.AlignVCenter, painted)
     return painted
 
@@ -94,14 +83,14 @@ def paint_words(
 class PillDelegate(QStyledItemDelegate):
     """Paints a pill on the cell's left: PILL_ROLE has its words and their colour role."""
 
-    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+    def paint(self, painter: QtGui.QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         paint_selection(painter, option)
         pill = index.data(PILL_ROLE)
         if pill is None:
             return
         words, role = pill
         box = QRectF(option.rect).adjusted(SIDE - 2, 1, -2, -1)
-        metrics = QFontMetrics(pill_font(option.font))
+        metrics = QtGui.QFontMetrics(pill_font(option.font))
         shown = metrics.elidedText(
             words, Qt.TextElideMode.ElideRight, max(round(box.width()) - _PILL_SIDES, 10)
         )
@@ -111,7 +100,7 @@ class PillDelegate(QStyledItemDelegate):
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
         words = (index.data(PILL_ROLE) or ("", ""))[0]
-        metrics = QFontMetrics(pill_font(option.font))
+        metrics = QtGui.QFontMetrics(pill_font(option.font))
         return QSize(metrics.horizontalAdvance(words) + _PILL_SIDES + 2 * SIDE, metrics.height() + ROW + 3)
 
 
@@ -124,20 +113,20 @@ class NoteDelegate(QStyledItemDelegate):
     _words = _role = ""
     """The painted note of the cell that was prepared last, and its theme role."""
 
-    def note_font(self, font: QFont) -> QFont:
+    def note_font(self, font: QtGui.QFont) -> QtGui.QFont:
         return smaller(font)
 
     def initStyleOption(self, option: QStyleOptionViewItem, index: Index) -> None:
         super().initStyleOption(option, index)
-        metrics = QFontMetrics(option.font)
+        metrics = QtGui.QFontMetrics(option.font)
         words, self._role = index.data(NOTE_ROLE) or ("", "")
         self._words = self._fitted(words, option, metrics.horizontalAdvance(option.text))
-        note = QFontMetrics(self.note_font(option.font)).horizontalAdvance(self._words)
+        note = QtGui.QFontMetrics(self.note_font(option.font)).horizontalAdvance(self._words)
         room = _part(option, QStyle.SubElement.SE_ItemViewItemText).width() - note - (note and 2 * SIDE)
         option.text = metrics.elidedText(option.text, Qt.TextElideMode.ElideMiddle, max(room, 40))
         option.state &= ~QStyle.StateFlag.State_HasFocus
 
-    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+    def paint(self, painter: QtGui.QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         made = QStyleOptionViewItem(option)
         self.initStyleOption(made, index)
         _style(made).drawControl(QStyle.ControlElement.CE_ItemViewItem, made, painter, made.widget)
@@ -152,10 +141,10 @@ class NoteDelegate(QStyledItemDelegate):
         self, event: QEvent, model: QAbstractItemModel, option: QStyleOptionViewItem, index: Index
     ) -> bool:
         """A click beside the check box, which is small, is one on it."""
-        if isinstance(event, QMouseEvent):
+        if isinstance(event, QtGui.QMouseEvent):
             box = self.box(option, index)
             if box.isValid() and event.position().x() < box.right() + SIDE:
-                event = QMouseEvent(
+                event = QtGui.QMouseEvent(
                     event.type(), QPointF(box.center()), event.globalPosition(), event.button(),
                     event.buttons(), event.modifiers(),
                 )  # fmt: skip
@@ -170,7 +159,7 @@ class NoteDelegate(QStyledItemDelegate):
 
     def _fitted(self, note: str, option: QStyleOptionViewItem, text: int) -> str:
         """The note, or its figure, as far as there is room beside a text that is so many pixels wide."""
-        metrics, width = QFontMetrics(self.note_font(option.font)), option.rect.width()
+        metrics, width = QtGui.QFontMetrics(self.note_font(option.font)), option.rect.width()
         if note[:1].isdigit() and text + 6 * SIDE + metrics.horizontalAdvance(note) > width:
             return note.split(" ")[0]
         return metrics.elidedText(visible(note), Qt.TextElideMode.ElideRight, width // 2)
@@ -191,20 +180,20 @@ class LinesDelegate(QStyledItemDelegate):
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
         lines: Sequence[CellLine] = index.data(LINES_ROLE)
         fonts = (smaller(option.font) if line.small else option.font for line in lines)
-        return QSize(120, sum(QFontMetrics(font).height() + 2 for font in fonts) + 2 * SIDE - 2)
+        return QSize(120, sum(QtGui.QFontMetrics(font).height() + 2 for font in fonts) + 2 * SIDE - 2)
 
-    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+    def paint(self, painter: QtGui.QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         lines: Sequence[CellLine] = index.data(LINES_ROLE)
         painter.save()
         paint_row(painter, option, QRectF(option.rect).adjusted(1, 1, -1, -1))
         box = option.rect.adjusted(SIDE + 2, SIDE, -SIDE - 2, -SIDE)
         if lines[0].sign:
-            first = QRect(box.left(), box.top(), _SIGN, QFontMetrics(option.font).height())
+            first = QRect(box.left(), box.top(), _SIGN, QtGui.QFontMetrics(option.font).height())
             paint_words(painter, first, lines[0].sign, option.font, lines[0].sign_role)
             box.setLeft(first.right() + 1)
         for line in lines:
             font = smaller(option.font) if line.small else option.font
-            metrics = QFontMetrics(font)
+            metrics = QtGui.QFontMetrics(font)
             whole = QRect(box.left(), box.top(), box.width(), metrics.height())
             box.setTop(whole.bottom() + 3)
             if line.beside:
@@ -212,7 +201,7 @@ class LinesDelegate(QStyledItemDelegate):
                 free = whole.width() - metrics.horizontalAdvance(line.words) - SIDE
                 most = max(free, round(whole.width() * line.share))
                 right = QRect(whole)
-                needed = QFontMetrics(small).horizontalAdvance(line.beside) + 1
+                needed = QtGui.QFontMetrics(small).horizontalAdvance(line.beside) + 1
                 right.setLeft(whole.right() - min(needed, most))
                 paint_words(painter, right, line.beside, small, line.beside_role, Qt.AlignmentFlag.AlignRight)
                 whole.setRight(right.left() - SIDE)
@@ -223,10 +212,10 @@ class LinesDelegate(QStyledItemDelegate):
 class LinkDelegate(QStyledItemDelegate):
     """Paints the cell's words as a link."""
 
-    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+    def paint(self, painter: QtGui.QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         paint_selection(painter, option)
         painter.save()
-        font = QFont(option.font)
+        font = QtGui.QFont(option.font)
         font.setUnderline(bool(option.state & QStyle.StateFlag.State_MouseOver))
         painter.setFont(font)
         painter.setPen(theme().color("accent"))
@@ -237,26 +226,26 @@ class LinkDelegate(QStyledItemDelegate):
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
         width = cell_width(option)
         room = QRect(0, 0, width - 2 * SIDE, 10_000)
-        box = QFontMetrics(option.font).boundingRect(room, Qt.TextFlag.TextWordWrap, _plain(index))
+        box = QtGui.QFontMetrics(option.font).boundingRect(room, Qt.TextFlag.TextWordWrap, _plain(index))
         return QSize(width, box.height() + ROW)
 
 
 class WordsDelegate(QStyledItemDelegate):
     """Text that wraps; parts in `backticks` are in the fixed-pitch font."""
 
-    def lay_out(self, index: Index, font: QFont, width: float) -> QTextLayout:
+    def lay_out(self, index: Index, font: QtGui.QFont, width: float) -> QtGui.QTextLayout:
         pieces = (index.data() or "").split("`")
         ranges, at = [], 0
         for number, piece in enumerate(pieces):
             length = len(piece.encode("utf-16-le", "surrogatepass")) // 2
             if number % 2 and number < len(pieces) - 1:
-                code = QTextCharFormat()
+                code = QtGui.QTextCharFormat()
                 code.setFontFamilies(mono_font().families())
                 ranges.append(_range(at, length, code))
             at += length
         return lay_out_text("".join(pieces), font, ranges, width, MAX_WORD_LINES)
 
-    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+    def paint(self, painter: QtGui.QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         paint_selection(painter, option)
         layout = self.lay_out(index, option.font, option.rect.width() - 2 * SIDE)
         painter.save()
@@ -277,13 +266,13 @@ class TextDelegate(WordsDelegate):
     MARK_ROLE has the index of the character to mark, if any.
     """
 
-    def lay_out(self, index: Index, font: QFont, width: float) -> QTextLayout:
+    def lay_out(self, index: Index, font: QtGui.QFont, width: float) -> QtGui.QTextLayout:
         text, mark, ranges = index.data() or "", index.data(MARK_ROLE), []
         if mark is not None and 0 <= mark < len(text):
-            marked = QTextCharFormat()
+            marked = QtGui.QTextCharFormat()
             marked.setForeground(theme().color("impossible"))
             marked.setBackground(theme().color("impossible-soft"))
-            marked.setUnderlineStyle(QTextCharFormat.UnderlineStyle.DotLine)
+            marked.setUnderlineStyle(QtGui.QTextCharFormat.UnderlineStyle.DotLine)
             marked.setUnderlineColor(theme().color("impossible-line"))
             start = len(text[:mark].encode("utf-16-le", "surrogatepass")) // 2
             ranges.append(_range(start, 2 if text[mark] > "\uffff" else 1, marked))
@@ -299,15 +288,15 @@ def cell_width(option: QStyleOptionViewItem) -> int:
     return option.rect.width() if option.rect.width() > 40 else 240
 
 
-def _range(start: int, length: int, look: QTextCharFormat) -> QTextLayout.FormatRange:
-    reach = QTextLayout.FormatRange()
+def _range(start: int, length: int, look: QtGui.QTextCharFormat) -> QtGui.QTextLayout.FormatRange:
+    reach = QtGui.QTextLayout.FormatRange()
     reach.start, reach.length, reach.format = start, length, look
     return reach
 
 
 def lay_out_text(
-    text: str, font: QFont, ranges: list[QTextLayout.FormatRange], width: float, most: int
-) -> QTextLayout:
+    text: str, font: QtGui.QFont, ranges: list[QtGui.QTextLayout.FormatRange], width: float, most: int
+) -> QtGui.QTextLayout:
     """Lay out a text in at most `most` lines, broken anywhere; the last one ends with dots if more follows."""
     layout = _layout(text, font, ranges, width, most)
     whole = text.encode("utf-16-le", "surrogatepass")
@@ -316,7 +305,7 @@ def lay_out_text(
         start, end = 2 * last.textStart(), 2 * (last.textStart() + last.textLength())
         if end < len(whole):
             rest = whole[start:].decode("utf-16-le", "surrogatepass").replace("\n", " ")
-            rest = QFontMetrics(font).elidedText(
+            rest = QtGui.QFontMetrics(font).elidedText(
                 rest[:1000], Qt.TextElideMode.ElideRight, round(max(width, 20))
             )
             text = whole[:start].decode("utf-16-le", "surrogatepass") + rest
@@ -325,11 +314,11 @@ def lay_out_text(
 
 
 def _layout(
-    text: str, font: QFont, ranges: list[QTextLayout.FormatRange], width: float, most: int
-) -> QTextLayout:
-    layout = QTextLayout(text, font)
-    option = QTextOption()
-    option.setWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
+    text: str, font: QtGui.QFont, ranges: list[QtGui.QTextLayout.FormatRange], width: float, most: int
+) -> QtGui.QTextLayout:
+    layout = QtGui.QTextLayout(text, font)
+    option = QtGui.QTextOption()
+    option.setWrapMode(QtGui.QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
     layout.setTextOption(option)
     layout.setFormats(ranges)
     layout.beginLayout()
@@ -345,6 +334,6 @@ def _layout(
     return layout
 
 
-def height_of(layout: QTextLayout) -> float:
+def height_of(layout: QtGui.QTextLayout) -> float:
     """The height of its lines in pixels."""
     return sum(layout.lineAt(number).height() for number in range(layout.lineCount()))

@@ -12,17 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyqtgraph as pg
+from PySide6 import QtGui
 from PySide6.QtCore import SIGNAL, SLOT, QBuffer, QIODevice, QObject, QPointF, QSize, Qt
-from PySide6.QtGui import (
-    QContextMenuEvent,
-    QFontMetrics,
-    QImage,
-    QImageWriter,
-    QMouseEvent,
-    QPaintDevice,
-    QPainter,
-    QShowEvent,
-)
 from PySide6.QtSvg import QSvgGenerator
 from PySide6.QtWidgets import QMenu, QToolTip, QWidget
 
@@ -90,7 +81,7 @@ class Chart(FollowsLooks, LeavesWheel, pg.PlotWidget):  # type: ignore[misc]  # 
     # -- looks -------------------------------------------------------------------------------------------------
 
     def _dress_axes(self) -> None:
-        self._height = round(self._lines * max(QFontMetrics(ui_font()).height(), 15))
+        self._height = round(self._lines * max(QtGui.QFontMetrics(ui_font()).height(), 15))
         if self.fills:
             self.setMinimumHeight(_LEAST)
         else:
@@ -105,14 +96,14 @@ class Chart(FollowsLooks, LeavesWheel, pg.PlotWidget):  # type: ignore[misc]  # 
         self._dress_axes()
         self.draw()
 
-    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+    def mouseMoveEvent(self, event: QtGui.QMouseEvent) -> None:
         super().mouseMoveEvent(event)
         place = self.getViewBox().mapSceneToView(self.mapToScene(event.position().toPoint()))
         QToolTip.showText(event.globalPosition().toPoint(), plain_tip(self.describe(place)), self)
 
     # -- export ------------------------------------------------------------------------------------------------
 
-    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+    def contextMenuEvent(self, event: QtGui.QContextMenuEvent) -> None:
         pop_up(
             QMenu(self),
             event.globalPos(),
@@ -146,20 +137,20 @@ class Chart(FollowsLooks, LeavesWheel, pg.PlotWidget):  # type: ignore[misc]  # 
         self._paint_on(generator)
         return bytes(buffer.data().data())
 
-    def _paint_on(self, device: QPaintDevice) -> None:
-        painter = QPainter(device)
+    def _paint_on(self, device: QtGui.QPaintDevice) -> None:
+        painter = QtGui.QPainter(device)
         pg.PlotWidget.render(self, painter)
         painter.end()
 
     def _png(self) -> bytes:
         scale = 2
-        image = QImage(self.size() * scale, QImage.Format.Format_RGB32)
+        image = QtGui.QImage(self.size() * scale, QtGui.QImage.Format.Format_RGB32)
         image.setDevicePixelRatio(scale)
         image.fill(theme().color("panel"))
         self._paint_on(image)
         buffer = QBuffer()
         buffer.open(QIODevice.OpenModeFlag.WriteOnly)
-        QImageWriter(buffer, b"PNG").write(image)
+        QtGui.QImageWriter(buffer, b"PNG").write(image)
         return bytes(buffer.data().data())
 
     def _ask(self, ending: str) -> None:
@@ -206,7 +197,7 @@ class BarChart(FollowsSize, Chart):
         self._upright = None
         self._fit()
 
-    def showEvent(self, event: QShowEvent) -> None:
+    def showEvent(self, event: QtGui.QShowEvent) -> None:
         super().showEvent(event)
         self._fit()
 
@@ -239,7 +230,7 @@ class BarChart(FollowsSize, Chart):
                 self.addItem(label, ignoreBounds=True)
         self.getAxis("bottom").setTicks([list(enumerate(self._groups))])
         self.setXRange(-0.5, len(self._groups) - 0.5, padding=0)
-        metrics = QFontMetrics(ui_font(-2))
+        metrics = QtGui.QFontMetrics(ui_font(-2))
         figure = (
             max(map(metrics.horizontalAdvance, self._figures))
             if self._upright and self._figures
@@ -257,7 +248,7 @@ class BarChart(FollowsSize, Chart):
 
     def _fits(self) -> bool:
         """Whether each figure is narrower than its bar's room; otherwise they are written upright."""
-        widest = max(map(QFontMetrics(ui_font(-2)).horizontalAdvance, self._figures), default=0)
+        widest = max(map(QtGui.QFontMetrics(ui_font(-2)).horizontalAdvance, self._figures), default=0)
         room: float = _GROUP * self.width() / (len(self._groups) * len(self._series))
         return widest + 2 <= room
 

@@ -4,18 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from PySide6 import QtGui
 from PySide6.QtCore import QEvent, QMimeData, QRect, QSize, Qt, Signal
-from PySide6.QtGui import (
-    QFocusEvent,
-    QHelpEvent,
-    QKeyEvent,
-    QKeySequence,
-    QMouseEvent,
-    QPainter,
-    QPaintEvent,
-    QTextCharFormat,
-    QTextCursor,
-)
 from PySide6.QtWidgets import QFrame, QPlainTextEdit, QTextEdit, QWidget
 
 from glyphscope_gui.shared.json_places import TextProblem
@@ -49,7 +39,7 @@ class _LineNumbers(QWidget):
     def sizeHint(self) -> QSize:
         return QSize(self._editor.number_width(), 0)
 
-    def paintEvent(self, event: QPaintEvent) -> None:
+    def paintEvent(self, event: QtGui.QPaintEvent) -> None:
         self._editor.paint_numbers(self, event)
 
 
@@ -96,7 +86,7 @@ class CodeEdit(FollowsSize, FollowsLooks, WrappingEdit):
         self._showing = True
         cursor = self.textCursor()
         cursor.setPosition(to_utf16(old, start))
-        cursor.setPosition(to_utf16(old, len(old) - end), QTextCursor.MoveMode.KeepAnchor)
+        cursor.setPosition(to_utf16(old, len(old) - end), QtGui.QTextCursor.MoveMode.KeepAnchor)
         cursor.insertText(text[start : len(text) - end])
         if self.hasFocus():
             self.setTextCursor(cursor)
@@ -128,7 +118,7 @@ class CodeEdit(FollowsSize, FollowsLooks, WrappingEdit):
         if event.type() == QEvent.Type.ShortcutOverride and self._undo_is_passed_up(event):
             event.ignore()
             return False
-        if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
+        if isinstance(event, QtGui.QHelpEvent) and event.type() == QEvent.Type.ToolTip:
             cursor = self.cursorForPosition(self.viewport().mapFrom(self, event.pos()))
             position = cursor.position()
             text = self.toPlainText()
@@ -142,7 +132,7 @@ class CodeEdit(FollowsSize, FollowsLooks, WrappingEdit):
             self._set_type()  # a style sheet resets the font
             self._fit_numbers()
 
-    def focusInEvent(self, event: QFocusEvent) -> None:
+    def focusInEvent(self, event: QtGui.QFocusEvent) -> None:
         super().focusInEvent(event)
         reasons = (Qt.FocusReason.TabFocusReason, Qt.FocusReason.BacktabFocusReason)
         self._tab_continues = event.reason() in reasons
@@ -152,11 +142,11 @@ class CodeEdit(FollowsSize, FollowsLooks, WrappingEdit):
             return QWidget.focusNextPrevChild(self, forward)
         return super().focusNextPrevChild(forward)
 
-    def mousePressEvent(self, event: QMouseEvent) -> None:
+    def mousePressEvent(self, event: QtGui.QMouseEvent) -> None:
         self._tab_continues = False
         super().mousePressEvent(event)
 
-    def keyPressEvent(self, event: QKeyEvent) -> None:
+    def keyPressEvent(self, event: QtGui.QKeyEvent) -> None:
         typed = not (self._tab_continues or self.isReadOnly())
         if event.key() not in _MODIFIERS:
             self._tab_continues = event.key() == Qt.Key.Key_Escape
@@ -214,7 +204,7 @@ class CodeEdit(FollowsSize, FollowsLooks, WrappingEdit):
     def _line_selection(self) -> QTextEdit.ExtraSelection:
         selection = QTextEdit.ExtraSelection()
         selection.format.setBackground(self._line_color)
-        selection.format.setProperty(QTextCharFormat.Property.FullWidthSelection, True)
+        selection.format.setProperty(QtGui.QTextCharFormat.Property.FullWidthSelection, True)
         selection.cursor = self.textCursor()
         selection.cursor.clearSelection()
         return selection
@@ -237,10 +227,12 @@ class CodeEdit(FollowsSize, FollowsLooks, WrappingEdit):
             step, other = -1, _OPEN[_CLOSE.index(mark)]
         else:
             return None
-        cursor = QTextCursor(document)
+        cursor = QtGui.QTextCursor(document)
         cursor.setPosition(at if step > 0 else at + 1)
         last = at + step * MAX_BRACKET_SEARCH
-        cursor.setPosition(min(max(last, 0), document.characterCount() - 1), QTextCursor.MoveMode.KeepAnchor)
+        cursor.setPosition(
+            min(max(last, 0), document.characterCount() - 1), QtGui.QTextCursor.MoveMode.KeepAnchor
+        )
         # two bytes for each of Qt's positions
         data = cursor.selectedText().encode("utf-16-le", "surrogatepass")
         depth = 0
@@ -256,7 +248,7 @@ class CodeEdit(FollowsSize, FollowsLooks, WrappingEdit):
     def _problem_selection(self, text: str, problem: TextProblem) -> QTextEdit.ExtraSelection:
         last = self.document().characterCount() - 1
         start, end = (min(to_utf16(text, place), last) for place in (problem.start, problem.end))
-        line = (QTextCharFormat.UnderlineStyle.WaveUnderline, self._problem_color)
+        line = (QtGui.QTextCharFormat.UnderlineStyle.WaveUnderline, self._problem_color)
         return marked(self.document(), min(start, max(last - 1, 0)), end, line=line)
 
     # -- line numbers ------------------------------------------------------------------------------------------
@@ -265,8 +257,8 @@ class CodeEdit(FollowsSize, FollowsLooks, WrappingEdit):
         digits = max(2, len(str(self.blockCount())))
         return 14 + self.fontMetrics().horizontalAdvance("9") * digits
 
-    def paint_numbers(self, area: QWidget, event: QPaintEvent) -> None:
-        painter = QPainter(area)
+    def paint_numbers(self, area: QWidget, event: QtGui.QPaintEvent) -> None:
+        painter = QtGui.QPainter(area)
         painter.setFont(self.font())
         wrong = {problem.line for problem in self._problems}
         block = self.firstVisibleBlock()
@@ -296,8 +288,9 @@ class CodeEdit(FollowsSize, FollowsLooks, WrappingEdit):
 
 def is_undo_key(event: QEvent) -> bool:
     """Whether a key event is one of undo or redo."""
-    return isinstance(event, QKeyEvent) and (
-        event.matches(QKeySequence.StandardKey.Undo) or event.matches(QKeySequence.StandardKey.Redo)
+    return isinstance(event, QtGui.QKeyEvent) and (
+        event.matches(QtGui.QKeySequence.StandardKey.Undo)
+        or event.matches(QtGui.QKeySequence.StandardKey.Redo)
     )
 
 

@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-from PySide6.QtGui import (
-    QFont,
-    QTextBlock,
-    QTextBlockFormat,
-    QTextCharFormat,
-    QTextCursor,
-    QTextDocument,
-    QTextFormat,
-)
+from PySide6 import QtGui
 
 from glyphscope_gui.theme import mono_font, theme, ui_font
 
 LINE_HEIGHT = 142
 _HEADINGS = {1: 4.0, 2: 2.5, 3: 1.0}
-_FENCE = QTextFormat.Property.BlockCodeFence
+_FENCE = QtGui.QTextFormat.Property.BlockCodeFence
 
 
-def set_markdown(document: QTextDocument, markdown: str, *, larger: float) -> None:
+def set_markdown(document: QtGui.QTextDocument, markdown: str, *, larger: float) -> None:
     """Show a text without its HTML; `larger` is in points relative to the interface's font."""
     document.setDefaultFont(ui_font(larger))
-    features = QTextDocument.MarkdownFeature
+    features = QtGui.QTextDocument.MarkdownFeature
     document.setMarkdown(markdown, features.MarkdownNoHTML | features.MarkdownDialectGitHub)
     size = document.defaultFont().pointSizeF()
     code = mono_font(larger - 0.5 if larger else 0)
@@ -32,13 +24,13 @@ def set_markdown(document: QTextDocument, markdown: str, *, larger: float) -> No
         block = block.next()
 
 
-def _set_block(block: QTextBlock, size: float, code: QFont) -> None:
+def _set_block(block: QtGui.QTextBlock, size: float, code: QtGui.QFont) -> None:
     fenced = block.blockFormat().hasProperty(_FENCE)
     level = block.blockFormat().headingLevel()
-    shape = QTextBlockFormat()
-    shape.setLineHeight(LINE_HEIGHT, QTextBlockFormat.LineHeightTypes.ProportionalHeight.value)
+    shape = QtGui.QTextBlockFormat()
+    shape.setLineHeight(LINE_HEIGHT, QtGui.QTextBlockFormat.LineHeightTypes.ProportionalHeight.value)
     after = block.next()
-    cursor = QTextCursor(block)
+    cursor = QtGui.QTextCursor(block)
     in_table = cursor.currentTable() is not None
     inside = in_table or (fenced and after.isValid() and after.blockFormat().hasProperty(_FENCE))
     item = block.textList() is not None and after.isValid() and after.textList() is not None
@@ -57,7 +49,7 @@ def _set_block(block: QTextBlock, size: float, code: QFont) -> None:
         _mark_code(block, code)
 
 
-def _mark_code(block: QTextBlock, code: QFont) -> None:
+def _mark_code(block: QtGui.QTextBlock, code: QtGui.QFont) -> None:
     """Put a separate background behind code within a line."""
     spans = []
     walk = block.begin()
@@ -67,26 +59,26 @@ def _mark_code(block: QTextBlock, code: QFont) -> None:
             spans.append((piece.position(), piece.length()))
         walk += 1
     for start, length in spans:
-        cursor = QTextCursor(block)
+        cursor = QtGui.QTextCursor(block)
         cursor.setPosition(start)
-        cursor.setPosition(start + length, QTextCursor.MoveMode.KeepAnchor)
+        cursor.setPosition(start + length, QtGui.QTextCursor.MoveMode.KeepAnchor)
         cursor.mergeCharFormat(_code(code, "track"))
 
 
-def _merge(cursor: QTextCursor, look: QTextCharFormat) -> None:
-    cursor.select(QTextCursor.SelectionType.BlockUnderCursor)
+def _merge(cursor: QtGui.QTextCursor, look: QtGui.QTextCharFormat) -> None:
+    cursor.select(QtGui.QTextCursor.SelectionType.BlockUnderCursor)
     cursor.mergeCharFormat(look)
 
 
-def _heading(points: float) -> QTextCharFormat:
-    look = QTextCharFormat()
+def _heading(points: float) -> QtGui.QTextCharFormat:
+    look = QtGui.QTextCharFormat()
     look.setFontPointSize(points)
-    look.setFontWeight(QFont.Weight.DemiBold)
+    look.setFontWeight(QtGui.QFont.Weight.DemiBold)
     return look
 
 
-def _code(font: QFont, ground: str | None) -> QTextCharFormat:
-    look = QTextCharFormat()
+def _code(font: QtGui.QFont, ground: str | None) -> QtGui.QTextCharFormat:
+    look = QtGui.QTextCharFormat()
     look.setFont(font)
     if ground is not None:
         look.setBackground(theme().color(ground))

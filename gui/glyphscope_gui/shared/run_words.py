@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path, PurePath
 from typing import Any, TypeAlias
 
+from glyphscope import events
 from glyphscope.base import model_names
 from glyphscope.base.errors import GlyphscopeError
 from glyphscope.base.inputs import read_file, utf8_text
@@ -16,20 +17,6 @@ from glyphscope.base.shorten import excerpt
 from glyphscope.base.tokens import token_text
 from glyphscope.base.visible import visible
 from glyphscope.evals.matrix.arms import AXES
-from glyphscope.events import (
-    ANSWER_CHOICES,
-    Alternative,
-    Answer,
-    ModelInfo,
-    PromptRendered,
-    RunRequest,
-    Sampling,
-    TokenStep,
-    choices,
-    described_answer,
-    pairs_line,
-    settings_of,
-)
 from glyphscope.models.opening import embedded_path
 from glyphscope.runs.sampling import text_lines
 from glyphscope_gui.shared.language import in_language, tr
@@ -39,14 +26,14 @@ Choices: TypeAlias = Sequence[tuple[Any, str, str]]
 """The value, title and hint of each."""
 
 MAX_SEED = 2**31 - 1
-MAX_TEMPERATURE = float(settings_of(Sampling)["temperature"].setting.most)
+MAX_TEMPERATURE = float(events.settings_of(events.Sampling)["temperature"].setting.most)
 
-NOTATIONS: Choices = translated(choices.NOTATION_CHOICES)
-SHAPES: Choices = translated(choices.SHAPE_CHOICES)
-ANSWERS: Choices = translated(choice for choice in ANSWER_CHOICES if choice.value != "call")
-CONSTRAINTS: Choices = translated(choices.CONSTRAINT_CHOICES)
-STRATEGIES: Choices = translated(choices.STRATEGY_CHOICES)
-_FIELDS = {**settings_of(Sampling), **settings_of(RunRequest), **AXES}
+NOTATIONS: Choices = translated(events.choices.NOTATION_CHOICES)
+SHAPES: Choices = translated(events.choices.SHAPE_CHOICES)
+ANSWERS: Choices = translated(choice for choice in events.ANSWER_CHOICES if choice.value != "call")
+CONSTRAINTS: Choices = translated(events.choices.CONSTRAINT_CHOICES)
+STRATEGIES: Choices = translated(events.choices.STRATEGY_CHOICES)
+_FIELDS = {**events.settings_of(events.Sampling), **events.settings_of(events.RunRequest), **AXES}
 MAX_TEXT = 24
 """Characters of a prompt within a name."""
 
@@ -66,7 +53,7 @@ def value_words(name: str, value: Any) -> str:
         case "chat_template" if value:
             return tr("chat template “{text}”", text=excerpt(value, MAX_TEXT))
         case "template_vars" | "extra_body":
-            given = value if isinstance(value, str) else pairs_line(value)
+            given = value if isinstance(value, str) else events.pairs_line(value)
             none = tr("no variables") if name == "template_vars" else tr("no extra fields")
             return excerpt(given, MAX_TEXT) if given else none
         case "prompt":
@@ -77,13 +64,13 @@ def value_words(name: str, value: Any) -> str:
     return in_language(field.words(value), value=" ".join(text_lines(value)) if field.is_list else value)
 
 
-def typed_answer(text: str) -> Answer:
+def typed_answer(text: str) -> events.Answer:
     """The answer that a text describes: `choice:yes|no`, or a schema or grammar, which can also be a file's path.
 
     Raises ValueError with the problem in words.
     """
     try:
-        return described_answer(text, _text_or_file)
+        return events.described_answer(text, _text_or_file)
     except GlyphscopeError as error:
         raise ValueError(error.words) from None
 
@@ -95,13 +82,17 @@ def _text_or_file(text: str) -> str:
     return utf8_text(read_file(path), str(path), hint=tr("Give a text file in UTF-8."))
 
 
-def sampling_words(sampling: Sampling, *, short: bool = False) -> str:
+def sampling_words(sampling: events.Sampling, *, short: bool = False) -> str:
     """`temperature 0.7, seed 3`, and every other value that is not the default; at 0 the seed has no effect.
 
     `short`: `temp 0.7, seed 3`, and nothing at temperature 0 with the other defaults.
     """
     names = ["temperature", *(["seed"] if sampling.temperature > 0 else [])]
-    others = (field for name, field in settings_of(Sampling).items() if name not in ("temperature", "seed"))
+    others = (
+        field
+        for name, field in events.settings_of(events.Sampling).items()
+        if name not in ("temperature", "seed")
+    )
     names += (field.name for field in others if getattr(sampling, field.name) != field.default)
     if short and names == ["temperature"]:
         return ""
@@ -124,7 +115,7 @@ def model_name(model: str) -> ModelName:
     return ModelName(visible(f"{_KINDS[kind]}: {PurePath(rest).stem}") if rest else _KINDS[kind])
 
 
-def opened_name(info: ModelInfo) -> ModelName:
+def opened_name(info: events.ModelInfo) -> ModelName:
     """The name of an opened model: from its file, as the picker shows it, or else the name that it reports."""
     return model_names.opened_name(info.path, info.name, info.quantisation)
 
@@ -134,7 +125,7 @@ def _embedded() -> str:
     return str(embedded_path() or "")
 
 
-def step_text(step: TokenStep) -> str:
+def step_text(step: events.TokenStep) -> str:
     return tr("⟨end⟩") if step.end and not step.text else token_text(step.data, step.text)
 
 
@@ -149,7 +140,7 @@ def numbered(id: int, *, piece: bool = False) -> str:
     return tr("Token id {id}", id=id) if id >= 0 else tr("Token")
 
 
-def is_masked(alternative: Alternative) -> bool:
+def is_masked(alternative: events.Alternative) -> bool:
     """Whether the constraint is known to mask the alternative; endpoints do not report that."""
     return alternative.allowed is False
 
@@ -158,7 +149,7 @@ NO_TOKENS = tr("No token was generated here.")
 """In place of the details of a part of a run that ended without one."""
 
 
-def cached_words(prompt: PromptRendered) -> str:
+def cached_words(prompt: events.PromptRendered) -> str:
     """The number and source of the prompt's tokens that were not evaluated; empty if all were."""
     if prompt.restored:
         return tr(", {restored:,} restored from disk", restored=prompt.restored)

@@ -6,16 +6,8 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
+from PySide6 import QtGui
 from PySide6.QtCore import QEvent, QMimeData, QObject, QSize, QSizeF, Qt, QTimer, Signal
-from PySide6.QtGui import (
-    QColor,
-    QKeyEvent,
-    QShowEvent,
-    QTextCharFormat,
-    QTextCursor,
-    QTextDocument,
-    QTextOption,
-)
 from PySide6.QtWidgets import QLineEdit, QPlainTextEdit, QSizePolicy, QTextEdit, QWidget
 
 from glyphscope.base.visible import unseen, visible
@@ -31,13 +23,13 @@ TYPED_MS = 120
 """Delay after the last change of a text before its invisible characters are named."""
 _AROUND = 4
 """Pixels around the note of a field's invisible characters."""
-_AT_WORDS = QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere
+_AT_WORDS = QtGui.QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere
 
 
 def break_anywhere_if_needed(edit: QPlainTextEdit | QTextEdit, text: str) -> None:
     """Break lines anywhere if the text, which is inserted next, has a word that is too long."""
     if _has_long_word(text):
-        edit.setWordWrapMode(QTextOption.WrapMode.WrapAnywhere)
+        edit.setWordWrapMode(QtGui.QTextOption.WrapMode.WrapAnywhere)
 
 
 def break_at_words_again(edit: QPlainTextEdit | QTextEdit, text: str) -> None:
@@ -51,22 +43,22 @@ def _has_long_word(text: str) -> bool:
 
 
 def marked(
-    document: QTextDocument,
+    document: QtGui.QTextDocument,
     start: int,
     end: int,
     *,
-    color: QColor | None = None,
-    ground: QColor | None = None,
-    line: tuple[QTextCharFormat.UnderlineStyle, QColor] | None = None,
+    color: QtGui.QColor | None = None,
+    ground: QtGui.QColor | None = None,
+    line: tuple[QtGui.QTextCharFormat.UnderlineStyle, QtGui.QColor] | None = None,
 ) -> QTextEdit.ExtraSelection:
     """A marked stretch of a document, with the colours of its text, its background and its underline.
 
     Qt's positions count UTF-16 units.
     """
     selection = QTextEdit.ExtraSelection()
-    selection.cursor = QTextCursor(document)
+    selection.cursor = QtGui.QTextCursor(document)
     selection.cursor.setPosition(start)
-    selection.cursor.setPosition(end, QTextCursor.MoveMode.KeepAnchor)
+    selection.cursor.setPosition(end, QtGui.QTextCursor.MoveMode.KeepAnchor)
     if color is not None:
         selection.format.setForeground(color)
     if ground is not None:
@@ -230,7 +222,7 @@ class GrowingEdit(FollowsSize, WrappingEdit):
     def minimumSizeHint(self) -> QSize:
         return QSize(60, self._preferred_height())
 
-    def showEvent(self, event: QShowEvent) -> None:
+    def showEvent(self, event: QtGui.QShowEvent) -> None:
         super().showEvent(event)
         self._fit()
 
@@ -269,7 +261,7 @@ class SubmitEdit(GrowingEdit):
             return True
         return super().event(event)
 
-    def keyPressEvent(self, event: QKeyEvent) -> None:
+    def keyPressEvent(self, event: QtGui.QKeyEvent) -> None:
         if submits(event):
             event.accept()
             self.submitted.emit()
@@ -280,7 +272,7 @@ class SubmitEdit(GrowingEdit):
 def submits(event: QEvent) -> bool:
     """Whether it is Ctrl+Enter."""
     return (
-        isinstance(event, QKeyEvent)
+        isinstance(event, QtGui.QKeyEvent)
         and event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter)
         and bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier)
     )

@@ -5,18 +5,9 @@ from __future__ import annotations
 from functools import partial
 from typing import TypeAlias
 
+from PySide6 import QtWidgets
 from PySide6.QtCore import QKeyCombination, QObject
 from PySide6.QtGui import QAction, QKeyEvent, QKeySequence, QTextCursor, QTextDocument
-from PySide6.QtWidgets import (
-    QAbstractItemView,
-    QApplication,
-    QLineEdit,
-    QMainWindow,
-    QMenu,
-    QPlainTextEdit,
-    QTextEdit,
-    QWidget,
-)
 
 from glyphscope_gui.shared.actions import Actions
 from glyphscope_gui.shared.labels import PlainLabel, named, push_button
@@ -25,13 +16,13 @@ from glyphscope_gui.shared.layouts import hbox
 from glyphscope_gui.shared.plain_dialog import PlainDialog
 from glyphscope_gui.shared.text_edits import LineEdit
 
-TextPart: TypeAlias = QTextEdit | QPlainTextEdit
+TextPart: TypeAlias = QtWidgets.QTextEdit | QtWidgets.QPlainTextEdit
 
 
 class Editing(QObject):
     """Connects the actions; they are enabled for the part with the focus when `menu`, the Edit menu, opens."""
 
-    def __init__(self, actions: Actions, menu: QMenu, window: QMainWindow) -> None:
+    def __init__(self, actions: Actions, menu: QtWidgets.QMenu, window: QtWidgets.QMainWindow) -> None:
         super().__init__(window)
         self._actions, self._window = actions, window
         self._search: TextSearch | None = None
@@ -58,7 +49,7 @@ class Editing(QObject):
         focused = self._window.focusWidget()
         if isinstance(focused, TextPart):
             return focused
-        shown = [part for part in self._window.findChildren(QWidget) if part.isVisible()]
+        shown = [part for part in self._window.findChildren(QtWidgets.QWidget) if part.isVisible()]
         texts = [part for part in shown if isinstance(part, TextPart)]
         return max(texts, key=lambda part: part.width() * part.height(), default=None)
 
@@ -68,18 +59,18 @@ class Editing(QObject):
         if focused is not None:
             pressed: QKeyCombination = action.shortcut()[0]  # type: ignore[index] # the stubs lack it
             event = QKeyEvent(QKeyEvent.Type.KeyPress, pressed.key(), pressed.keyboardModifiers())
-            QApplication.sendEvent(focused, event)
+            QtWidgets.QApplication.sendEvent(focused, event)
 
     def _show(self) -> None:
         """Enable what the part with the focus can do."""
         actions, focused = self._actions, self._window.focusWidget()
-        is_text = isinstance(focused, QLineEdit | TextPart)
-        writes = isinstance(focused, QLineEdit | TextPart) and not focused.isReadOnly()
+        is_text = isinstance(focused, QtWidgets.QLineEdit | TextPart)
+        writes = isinstance(focused, QtWidgets.QLineEdit | TextPart) and not focused.isReadOnly()
         for action, possible in (
             (actions.cut, writes),
             (actions.paste, writes),
-            (actions.copy, is_text or isinstance(focused, QAbstractItemView)),
-            (actions.select_all, is_text or isinstance(focused, QAbstractItemView)),
+            (actions.copy, is_text or isinstance(focused, QtWidgets.QAbstractItemView)),
+            (actions.select_all, is_text or isinstance(focused, QtWidgets.QAbstractItemView)),
             (actions.find, self._text() is not None),
         ):
             action.setEnabled(possible)
@@ -88,7 +79,7 @@ class Editing(QObject):
 class TextSearch(PlainDialog):
     """Finds what is typed in a text of the window, upper and lower case alike; it ends with the text."""
 
-    def __init__(self, text: TextPart, parent: QWidget) -> None:
+    def __init__(self, text: TextPart, parent: QtWidgets.QWidget) -> None:
         super().__init__("textSearch", tr("Find in {text}", text=text.accessibleName()), parent)
         self.setModal(False)
         self._text = text

@@ -15,17 +15,9 @@ from glyphscope.base.figures import pluralize
 from glyphscope.base.lines import Lines
 from glyphscope.base.pointer import to_pointer
 from glyphscope.base.visible import escaped, visible
+from glyphscope.cli import inputs
 from glyphscope.cli.grammar.report import print_contradictions, print_unenforced, unenforced_json
 from glyphscope.cli.grammar.report import report as print_proofs
-from glyphscope.cli.inputs import (
-    STDIN,
-    InputError,
-    in_shape,
-    read_bytes,
-    read_json,
-    read_registry,
-    shown_source,
-)
 from glyphscope.cli.options import JsonOption, NotationOption, OrderOption, RegistryOption, ShapeOption
 from glyphscope.cli.output import console, diagnostics, print_json, print_note
 from glyphscope.events import Notation, default_order
@@ -106,15 +98,15 @@ def build(
     order = order or default_order("gbnf" if to in ("gbnf", "structured-outputs") and not report else "mask")
     if schema is not None:
         if to in _APIS:
-            raise InputError("A schema is not a tool.", hint="Use --registry FILE.")
+            raise inputs.InputError("A schema is not a tool.", hint="Use --registry FILE.")
         if registry is not None or part != "call" or tool is not None or free_text:
-            raise InputError(
+            raise inputs.InputError(
                 "--schema cannot be combined with these options.",
                 hint="A schema has no tools: omit --registry, --part, --tool and --free-text.",
             )
-        document = read_json(str(schema))
+        document = inputs.read_json(str(schema))
         if to == "structural-tag":
-            raise InputError("A structural tag is made of tools.", hint="Use --to response-format.")
+            raise inputs.InputError("A structural tag is made of tools.", hint="Use --to response-format.")
         if report or not _has_schema(to, notation):
             grammar = build_value_grammar(document, notation, white_space=white_space, order=order)
         if report:
@@ -126,8 +118,8 @@ def build(
         if isinstance(normal, dict):
             print_contradictions(contradictions(Tool(SCHEMA, "", normal), closed=False))
         return
-    tools = read_registry(registry)
-    shape = in_shape(tools, shape)
+    tools = inputs.read_registry(registry)
+    shape = inputs.in_shape(tools, shape)
     if report:
         print_proofs(tools, notation, shape, order, as_json=as_json)
     elif to == "structural-tag":
@@ -155,7 +147,7 @@ def _has_schema(to: str, notation: Notation) -> bool:
 
 def _require_json(to: str, notation: Notation) -> None:
     if notation != "json":
-        raise InputError(
+        raise inputs.InputError(
             f"{to} constrains JSON only.", hint="Add --notation json, or use --to structured-outputs."
         )
 
@@ -222,11 +214,11 @@ def check(
     Exit code 1 if the engine (llama.cpp, llguidance) would reject it, crash or hang.
     """
     if laid_out and as_json:
-        raise InputError("--print and --json exclude each other.", hint="Give one of them.")
-    data = read_bytes(file)
+        raise inputs.InputError("--print and --json exclude each other.", hint="Give one of them.")
+    data = inputs.read_bytes(file)
     if file.lower().endswith(".json"):
         if fix or laid_out:
-            raise InputError("The grammars of tools are only checked.", hint="Omit --fix and --print.")
+            raise inputs.InputError("The grammars of tools are only checked.", hint="Omit --fix and --print.")
         raise typer.Exit(0 if _check_tools(file, load_registry(data), for_, as_json=as_json) else 1)
     language = language_of(data.decode("utf-8", "replace"), file)
     result = language.check_bytes(data)
@@ -252,7 +244,7 @@ def _check_tools(file: str, registry: ToolRegistry, for_: str | None, *, as_json
         if isinstance(place.schema, dict) and text_format(place.schema)
     }
     if not found:
-        raise InputError(
+        raise inputs.InputError(
             "The tools have no custom grammar of a text.", where=file, hint="Give a GBNF or Lark file."
         )
     results = {name: _for_openai(result) if for_ else result for name, result in found.items()}
@@ -266,7 +258,7 @@ def _check_tools(file: str, registry: ToolRegistry, for_: str | None, *, as_json
 
 def _for_openai(result: AnyCheck) -> AnyCheck:
     if not isinstance(result.document, LarkSyntax):
-        raise InputError(
+        raise inputs.InputError(
             "OpenAI's custom tools have no GBNF.", hint="Convert the grammar to Lark, or omit --for."
         )
     more = (*result.diagnostics, *openai_problems(result.document))
@@ -298,8 +290,8 @@ def _span(start: int, end: int, lines: Lines) -> dict[str, int]:
 
 
 def _fix(file: str, result: AnyCheck, language: GrammarLanguage) -> AnyCheck:
-    if file == STDIN:
-        raise InputError("--fix writes a file.", hint="Give a file, or use --print.")
+    if file == inputs.STDIN:
+        raise inputs.InputError("--fix writes a file.", hint="Give a file, or use --print.")
     text, count = language.fix(result)
     if count:
         data = text.encode("utf-8", "surrogateescape")
@@ -313,7 +305,7 @@ def _report(file: str, result: AnyCheck, language: GrammarLanguage, *, aside: bo
     out = diagnostics() if aside else console()
     lines = Lines(result.document.text)
     for diagnostic in result.diagnostics:
-        for line in _lines(shown_source(file), diagnostic, lines, max(20, out.width - 4)):
+        for line in _lines(inputs.shown_source(file), diagnostic, lines, max(20, out.width - 4)):
             out.print(line)
     errors = sum(diagnostic.severity == "error" for diagnostic in result.diagnostics)
     others = len(result.diagnostics) - errors

@@ -14,15 +14,7 @@ from rich.text import Text
 from glyphscope.base.errors import GrammarError, RegistryError
 from glyphscope.base.lines import line_and_column
 from glyphscope.base.visible import visible
-from glyphscope.cli.inputs import (
-    STDIN,
-    InputError,
-    answer_lines,
-    in_shape,
-    read_json,
-    read_registry,
-    read_text,
-)
+from glyphscope.cli import inputs
 from glyphscope.cli.option_groups import with_groups
 from glyphscope.cli.options import JsonOption, NotationOption, OrderOption, ShapeOption
 from glyphscope.cli.output import console, diagnostics, marked, print_json, print_note, print_text
@@ -66,17 +58,17 @@ class GrammarSource:
     def grammar(self, gbnf: str | None) -> Grammar:
         """The grammar of exactly one source. Raises InputError, GrammarError, RegistryError."""
         if sum(source is not None for source in (gbnf, self.registry, self.schema)) != 1:
-            raise InputError(
+            raise inputs.InputError(
                 "A grammar comes from one place.",
                 hint="Give a GBNF or Lark file, or --registry FILE, or --schema FILE.",
             )
         order = self.order or default_order("mask")
         if gbnf is not None:
-            return load_grammar(read_text(gbnf), where=gbnf, path=gbnf)
+            return load_grammar(inputs.read_text(gbnf), where=gbnf, path=gbnf)
         if self.schema is not None:
-            return build_value_grammar(read_json(str(self.schema)), self.notation, order=order)
-        tools = read_registry(self.registry)
-        shape = in_shape(tools, self.shape)
+            return build_value_grammar(inputs.read_json(str(self.schema)), self.notation, order=order)
+        tools = inputs.read_registry(self.registry)
+        shape = inputs.in_shape(tools, self.shape)
         return build_call_grammar(tools, self.notation, shape, TurnOptions(order=order))
 
 
@@ -87,10 +79,10 @@ def read_any_grammar(
     else GBNF or Lark.
     """
     if source.lower().endswith(".regex"):
-        return source_grammar(read_text(source), "regex")
+        return source_grammar(inputs.read_text(source), "regex")
     if not source.lower().endswith(".json"):
-        return load_grammar(read_text(source), where=source, path=source)
-    document = read_json(source)
+        return load_grammar(inputs.read_text(source), where=source, path=source)
+    document = inputs.read_json(source)
     order = order or default_order("mask")
     try:
         registry = parse_document(document, source)
@@ -98,7 +90,7 @@ def read_any_grammar(
         if _looks_like_schema(document):
             return build_value_grammar(document, notation, order=order)
         raise
-    return build_call_grammar(registry, notation, in_shape(registry, shape), TurnOptions(order=order))
+    return build_call_grammar(registry, notation, inputs.in_shape(registry, shape), TurnOptions(order=order))
 
 
 def _looks_like_schema(document: Any) -> bool:
@@ -132,18 +124,18 @@ def match(
     given = list(words or ())
     gbnf = given.pop(0) if given and source.registry is None and source.schema is None else None
     if len(given) != (0 if lines is not None else 1):
-        raise InputError(
+        raise inputs.InputError(
             "One text is matched against one grammar.",
             hint="Give G.gbnf TEXT, or --registry FILE TEXT, or --schema FILE TEXT; "
             "- is the text on standard input, --lines FILE are many.",
         )
-    if gbnf == STDIN and STDIN in (*given, lines):
-        raise InputError("Standard input can be either the grammar or the text.")
+    if gbnf == inputs.STDIN and inputs.STDIN in (*given, lines):
+        raise inputs.InputError("Standard input can be either the grammar or the text.")
     grammar = source.grammar(gbnf)
     if lines is not None:
         accepted = _match_lines(grammar, lines)
     else:
-        text = read_text(STDIN) if given[0] == STDIN else given[0]
+        text = inputs.read_text(inputs.STDIN) if given[0] == inputs.STDIN else given[0]
         report = match_text(grammar, text)
         print_json(answer(report)) if as_json else _print_report(report, text)
         accepted = report.accepted
@@ -175,7 +167,7 @@ def _match_lines(grammar: Grammar, source: str) -> bool:
         print_json(answer(report))
         return report.accepted
 
-    return answer_lines(source, matched)
+    return inputs.answer_lines(source, matched)
 
 
 def _print_report(report: MatchReport, text: str) -> None:
@@ -284,8 +276,8 @@ def diff(
 
     Exit code 0 if no difference was found (the output says whether that is a proof), 1 if they differ.
     """
-    if first == second == STDIN:
-        raise InputError("Standard input is only one of the grammars.")
+    if first == second == inputs.STDIN:
+        raise inputs.InputError("Standard input is only one of the grammars.")
     grammars = (
         read_any_grammar(first, notation, shape, order),
         read_any_grammar(second, second_notation or notation, second_shape or shape, second_order or order),
@@ -355,7 +347,9 @@ def examples(
                 print_text(f"{each:<15} {one.title}")
         return
     if name not in listed:
-        raise InputError(f"There is no bundled grammar {name}.", hint=f"There are {', '.join(listed)}.")
+        raise inputs.InputError(
+            f"There is no bundled grammar {name}.", hint=f"There are {', '.join(listed)}."
+        )
     one = listed[name]
     if as_json:
         print_json(

@@ -75,10 +75,10 @@ def suite_of_runs(paths: Iterable[Path], name: str) -> Suite:
     )
 
 
-def scenario_of_run(events: Iterable[AnyEvent], id: str, where: str = "") -> Scenario:
+def scenario_of_run(stream: Iterable[AnyEvent], id: str, where: str = "") -> Scenario:
     """The scenario of one run. Raises SuiteError for a run without a usable expectation."""
-    events = list(events)
-    state = run_state(events)
+    stream = list(stream)
+    state = run_state(stream)
     if state.started is None or state.finished is None:
         raise SuiteError(
             "The run is incomplete, so the expected call is unknown.",
@@ -101,9 +101,9 @@ def scenario_of_run(events: Iterable[AnyEvent], id: str, where: str = "") -> Sce
     if not request.answer.is_call:
         return _of_answer(state, request, id, where)
     expected = request.expected
-    calls = [event for event in events if isinstance(event, CallReady)]
-    results = {event.call: event for event in events if isinstance(event, ToolResult)}
-    choice = _choice(events)
+    calls = [event for event in stream if isinstance(event, CallReady)]
+    results = {event.call: event for event in stream if isinstance(event, ToolResult)}
+    choice = _choice(stream)
     if not calls and choice is None and state.answer is None and expected is None:
         raise SuiteError(
             "The run has no valid call and no answer.", where=where, hint="Use a run that produced a call."
@@ -130,7 +130,7 @@ def scenario_of_run(events: Iterable[AnyEvent], id: str, where: str = "") -> Sce
         registry=registry.to_document(),
         script=_script(calls, results),
         request=_request(request),
-        answers=_answers(events),
+        answers=_answers(stream),
         note=f"Made of a run of {state.started.model.name}, {state.started.time}.",
     )
 
@@ -224,8 +224,8 @@ _BLANK = RunRequest(prompt="", registry={})
 _USUAL: dict[str, Any] = {name: getattr(_BLANK, name) for name in REQUEST_MEMBERS}
 
 
-def _choice(events: list[AnyEvent]) -> Choice | None:
-    routed = [event.choice for event in events if isinstance(event, Routed)]
+def _choice(stream: list[AnyEvent]) -> Choice | None:
+    routed = [event.choice for event in stream if isinstance(event, Routed)]
     if not routed:
         return None
     return "clarify" if "clarify" in routed else routed[-1]
@@ -251,8 +251,8 @@ def _script(calls: list[CallReady], results: dict[str, ToolResult]) -> tuple[Scr
     return tuple(found)
 
 
-def _answers(events: list[AnyEvent]) -> tuple[str, ...]:
-    return tuple(event.answer for event in events if isinstance(event, QuestionAnswered) and event.answer)
+def _answers(stream: list[AnyEvent]) -> tuple[str, ...]:
+    return tuple(event.answer for event in stream if isinstance(event, QuestionAnswered) and event.answer)
 
 
 def _slug(text: str) -> str:

@@ -17,17 +17,9 @@ import msgspec
 from glyphscope.base.errors import GrammarError
 from glyphscope.base.pointer import Path, steps_of
 from glyphscope.evals.checking.service import bad_path
+from glyphscope.evals.suites import suite
 from glyphscope.evals.suites.registries import KnownTools
 from glyphscope.evals.suites.structure import Found, member_names, member_problems, no_such
-from glyphscope.evals.suites.suite import (
-    CheckRow,
-    Expectation,
-    PathCheck,
-    Scenario,
-    ScriptedResult,
-    SizeRow,
-    expectations,
-)
 from glyphscope.events import CALL, NOTATIONS, TOOL_CHOICES, Answer, ExpectedCall, FinalText, RunRequest
 from glyphscope.events.sampling import stop_problem
 from glyphscope.grammar.regular.regex import unreadable
@@ -120,7 +112,7 @@ def answer_problem(answer: Answer) -> str:
 
 
 def scenario_problems(
-    scenario: Scenario, tools: KnownTools | None, path: Path, answer: Answer = CALL
+    scenario: suite.Scenario, tools: KnownTools | None, path: Path, answer: Answer = CALL
 ) -> Iterator[Found]:
     """All problems of one scenario. `tools` are its registry's under its own allow list; None: not known. `answer` is
     the suite's.
@@ -155,12 +147,12 @@ def asks(prompt: str, history: Any) -> bool:
     return bool(prompt.strip()) or (isinstance(last, dict) and last.get("role") == "tool")
 
 
-def unsuitable(scenario: Scenario, answer: Answer, path: Path) -> Iterator[Found]:
+def unsuitable(scenario: suite.Scenario, answer: Answer, path: Path) -> Iterator[Found]:
     """The members of a scenario that only other answers could satisfy: rules for calls, if the answer is not a call,
     and a right answer that it cannot be.
     """
     turns = ((*path, "turns", index, "expect") for index in range(len(scenario.turns)))
-    expected = list(zip(((*path, "expect"), *turns), expectations(scenario), strict=True))
+    expected = list(zip(((*path, "expect"), *turns), suite.expectations(scenario), strict=True))
     for at, expect in expected:
         if expect.final is not None:
             yield from _right_answer(expect.final, answer, (*at, "final"))
@@ -182,12 +174,12 @@ def unsuitable(scenario: Scenario, answer: Answer, path: Path) -> Iterator[Found
                 yield (*at, "paths", index, "path"), f"The answer is not a call ({answer}): $.calls is empty."
 
 
-def check_problems(row: CheckRow, path: Path) -> Iterator[Found]:
+def check_problems(row: suite.CheckRow, path: Path) -> Iterator[Found]:
     if row.code in ("UNKNOWN_TOOL", "MISSING_TOOL") and row.tool_allowed:
         yield (*path, "tool_allowed"), f"With {row.code}, no tool is allowed."
 
 
-def size_problems(row: SizeRow, tools: KnownTools | None, path: Path) -> Iterator[Found]:
+def size_problems(row: suite.SizeRow, tools: KnownTools | None, path: Path) -> Iterator[Found]:
     yield from name_problems(row.id, (*path, "id"))
     for name, size in row.claimed.items():
         if name not in NOTATIONS:
@@ -253,7 +245,7 @@ def _names(names: Any, tools: KnownTools, path: Path, member: str = "") -> Itera
             yield (*path, member or index), no_such(name, tools.names[:40], "The registry")
 
 
-def _scripted(result: ScriptedResult, tools: KnownTools, path: Path) -> Iterator[Found]:
+def _scripted(result: suite.ScriptedResult, tools: KnownTools, path: Path) -> Iterator[Found]:
     if result.times < 0:
         yield (*path, "times"), "It is at least 0, which stands for all calls."
     if result.fault and result.structured is not None:
@@ -269,7 +261,7 @@ def _scripted(result: ScriptedResult, tools: KnownTools, path: Path) -> Iterator
 
 
 def _expected(
-    expect: Expectation, scenario: Scenario, tools: KnownTools | None, path: Path
+    expect: suite.Expectation, scenario: suite.Scenario, tools: KnownTools | None, path: Path
 ) -> Iterator[Found]:
     for index, call in enumerate(expect.calls):
         at = (*path, "calls", index)
@@ -310,7 +302,7 @@ def pattern_problem(pattern: str) -> str:
     return f"Invalid regular expression: {why}. Write it as ECMA-262 has it." if why else ""
 
 
-def _path(check: PathCheck, path: Path) -> Iterator[Found]:
+def _path(check: suite.PathCheck, path: Path) -> Iterator[Found]:
     if reason := bad_path(check.path):
         yield (*path, "path"), reason
     if check.pattern is not None and (reason := pattern_problem(check.pattern)):

@@ -10,18 +10,7 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from glyphscope.events import (
-    CALL,
-    Answer,
-    Code,
-    ExpectedCall,
-    FinalText,
-    Notation,
-    RunRequest,
-    Sampling,
-    Shape,
-    Strategy,
-)
+from glyphscope import events
 
 VERSION = 1
 
@@ -78,14 +67,14 @@ class Expectation(_Part, frozen=True, kw_only=True):
     everything else is right.
     """
 
-    calls: tuple[ExpectedCall, ...] = ()
+    calls: tuple[events.ExpectedCall, ...] = ()
     ordered: bool = False
     extra_calls: bool = False
     forbidden: tuple[str, ...] = ()
     choice: Choice | None = None
-    final: FinalText | None = None
+    final: events.FinalText | None = None
     workspace: dict[str, Any] | None = None
-    seen: tuple[Code, ...] = ()
+    seen: tuple[events.Code, ...] = ()
     paths: tuple[PathCheck, ...] = ()
     python: tuple[PythonCheck, ...] = ()
     judge: tuple[JudgeCheck, ...] = ()
@@ -133,7 +122,7 @@ class Scenario(_Part, frozen=True, kw_only=True):
     id: str
     prompt: str
     expect: Expectation
-    answer: Answer | None = None
+    answer: events.Answer | None = None
     group: str = ""
     level: Level = "simple"
     control: bool = False
@@ -152,9 +141,9 @@ class CheckRow(_Part, frozen=True, kw_only=True):
 
     text: str
     tool_allowed: bool
-    code: Code | Literal[""] = ""
-    notation: Notation = "glyph"
-    shape: Shape = "flat"
+    code: events.Code | Literal[""] = ""
+    notation: events.Notation = "glyph"
+    shape: events.Shape = "flat"
     note: str = ""
 
 
@@ -184,11 +173,11 @@ class Suite(_Part, frozen=True, kw_only=True):
     name: str
     about: str
     registry: str | dict[str, Any] = "default"
-    answer: Answer | None = None
-    strategy: Strategy = "direct"
+    answer: events.Answer | None = None
+    strategy: events.Strategy = "direct"
     request: dict[str, Any] = {}
     project: bool | None = None
-    sampling: Sampling | None = None
+    sampling: events.Sampling | None = None
     scenarios: tuple[Scenario, ...] = ()
     checks: tuple[CheckRow, ...] = ()
     sizes: tuple[SizeRow, ...] = ()
@@ -201,7 +190,7 @@ PROMPT_MEMBERS = ("system_prompt", "preset", "system", "chat_template", "max_tok
 """The members of a request that are a project's prompt, its template and, beside `sampling`, the end of a text."""
 
 
-def of_project(suite: Suite, project: RunRequest) -> Suite:
+def of_project(suite: Suite, project: events.RunRequest) -> Suite:
     """The suite with the prompt, template and sampling of a project where it does not state them, unless it says that
     it does not use a project's.
     """
@@ -209,16 +198,18 @@ def of_project(suite: Suite, project: RunRequest) -> Suite:
         return suite
     members = {
         field.name: msgspec.to_builtins(value)
-        for field in msgspec.structs.fields(RunRequest)
+        for field in msgspec.structs.fields(events.RunRequest)
         if field.name in PROMPT_MEMBERS and (value := getattr(project, field.name)) != field.default
     }
-    sampling = msgspec.structs.replace(project.sampling, seed=Sampling().seed)  # each sample has its own
+    sampling = msgspec.structs.replace(
+        project.sampling, seed=events.Sampling().seed
+    )  # each sample has its own
     return msgspec.structs.replace(suite, project=True, request=members | suite.request, sampling=sampling)
 
 
-def answer_of(suite: Suite, scenario: Scenario, of_arm: Answer | None = None) -> Answer:
+def answer_of(suite: Suite, scenario: Scenario, of_arm: events.Answer | None = None) -> events.Answer:
     """The scenario's answer: its own, or else the arm's, or else the suite's."""
-    return scenario.answer or of_arm or suite.answer or CALL
+    return scenario.answer or of_arm or suite.answer or events.CALL
 
 
 def expectations(scenario: Scenario) -> tuple[Expectation, ...]:

@@ -19,17 +19,9 @@ from typing import Any
 
 import msgspec
 
+from glyphscope import events
 from glyphscope.base.errors import ModelDied, ModelError, PromptError
 from glyphscope.base.lines import common_length
-from glyphscope.events import (
-    DEFAULT_CHAT,
-    PrefixPart,
-    PromptRendered,
-    Spans,
-    Token,
-    TokenStep,
-    under_constraint,
-)
 from glyphscope.explain.ablation.parts import Variant, variants
 from glyphscope.explain.ablation.types import (
     NOTHING,
@@ -155,7 +147,7 @@ def _scorable(
         whole = prepare(request).registry
         offered = replace(whole, tools=tuple(tool for tool in whole if tool.name in tools))
         request = msgspec.structs.replace(
-            under_constraint(request, "mask"), registry=offered.to_document(), grammar=None, relaxed=()
+            events.under_constraint(request, "mask"), registry=offered.to_document(), grammar=None, relaxed=()
         )
     prepared = settle(request, model).accepted
     if request.strategy != "loop":
@@ -195,7 +187,7 @@ class _Scorer:
         names = special_tokens(prepared.request, model)
         self._request = msgspec.structs.replace(
             generate_request(prepared.request, prepared.enforced, "", expected, names=names),
-            written=tuple(PrefixPart(one.step.data, one.step.id, kept=True) for one in self._tokens),
+            written=tuple(events.PrefixPart(one.step.data, one.step.id, kept=True) for one in self._tokens),
             max_tokens=0,
             alternatives=_ALTERNATIVES,
             evidence="all",
@@ -203,7 +195,7 @@ class _Scorer:
             rules=b"",
             near=None,
         )
-        self._whole = PromptRendered(text="", tokens=0, cached=0)
+        self._whole = events.PromptRendered(text="", tokens=0, cached=0)
         self._ids: list[int] = []
         self._ends: list[int] = []  # the characters that the first tokens of the whole prompt complete
         self._seen_from = 0
@@ -212,7 +204,7 @@ class _Scorer:
         self.evaluated = 0
         self.ms = 0.0
 
-    def whole_score(self, prompt: PromptRendered) -> ChoiceScore:
+    def whole_score(self, prompt: events.PromptRendered) -> ChoiceScore:
         """The score with the whole prompt, which is read from the disk or stored there as a run's is."""
         self._whole, self._ids = prompt, encode(prompt.text, self._model, prompt.plain)
         self._ends = list(accumulate(prompt.lengths))
@@ -269,14 +261,14 @@ class _Scorer:
         )
         return (behind if hidden else self._whole.tokens) + len(self._tokens)
 
-    def _text_of(self, messages: RenderedMessages) -> tuple[str, Spans]:
+    def _text_of(self, messages: RenderedMessages) -> tuple[str, events.Spans]:
         """The prompt of other messages, and its characters without control tokens."""
         if self._whole.plain:
             made = priced_prompt(messages, self._model, self._asked)
             return made.text, made.plain
         chat = self._asked.chat
         given = (messages.messages, messages.tools) if messages.tools else (messages.messages,)
-        switched: dict[str, Any] = {} if chat == DEFAULT_CHAT else {"chat": chat}
+        switched: dict[str, Any] = {} if chat == events.DEFAULT_CHAT else {"chat": chat}
         return self._model.render_chat(*given, **switched).text + messages.begun, ()
 
     def _estimate(self, costs: Sequence[int], effects: list[OmissionEffect]) -> None:
@@ -324,7 +316,7 @@ class _Scorer:
     def _scored(self, request: GenerateRequest) -> ChoiceScore | None:
         """The score with the request's prompt; None if it was stopped."""
         start, before = time.perf_counter(), self.evaluated
-        steps: tuple[TokenStep, ...] = ()
+        steps: tuple[events.TokenStep, ...] = ()
         with closing(self._model.generate(request)) as outputs:
             for output in outputs:
                 if isinstance(output, Cancelled) or self._stopped():
@@ -340,7 +332,7 @@ class _Scorer:
         self.ms += (time.perf_counter() - start) * 1000
         return ChoiceScore(tuple(map(self._token_score, steps[self._choice.first :])))
 
-    def _token_score(self, step: TokenStep) -> TokenScore:
+    def _token_score(self, step: events.TokenStep) -> TokenScore:
         raw = step.logprob if step.logprob is not None else -math.inf
         masked = share = None
         if self._masked:
@@ -355,7 +347,7 @@ class _Scorer:
             step.index, raw, masked, OtherToken(best.text, best.raw, under, self._tools(step, best.text))
         )
 
-    def _tools(self, step: TokenStep, text: str) -> tuple[str, ...]:
+    def _tools(self, step: events.TokenStep, text: str) -> tuple[str, ...]:
         """The tools whose names can begin with what is written before that token, and with the text."""
         if self._choice.kind != "tool":
             return ()
@@ -365,7 +357,7 @@ class _Scorer:
         )
 
 
-def _last_message(prompt: PromptRendered) -> int:
+def _last_message(prompt: events.PromptRendered) -> int:
     """The token in the header of the last message from which on it is evaluated again for an estimate; 0 if the place
     of tokens is not known.
     """
@@ -393,6 +385,6 @@ def _text_before(stage: StageState, choice: WrittenChoice) -> list[str]:
     """For each token of a choice of a tool, the beginning of the name that is written before it."""
     if choice.kind != "tool":
         return []
-    tokens: list[Token] = stage.tokens[choice.first : choice.last]
+    tokens: list[events.Token] = stage.tokens[choice.first : choice.last]
     name = stage.text.find(choice.name, max(0, tokens[0].start))
     return [stage.text[name : token.start] if token.start > name >= 0 else "" for token in tokens]

@@ -12,25 +12,13 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 from glyphscope.base.errors import GrammarError
 from glyphscope.events import ArgumentOrder
+from glyphscope.grammar import tree
 from glyphscope.grammar.builder.schema import Part, Parts, Place, Schema, join
 from glyphscope.grammar.notation_syntax import KeyLanguage, NotationSyntax
 from glyphscope.grammar.regular.numbers import number_node
 from glyphscope.grammar.regular.strings import StringStyle
 from glyphscope.grammar.rules import RuleBook
 from glyphscope.grammar.time_limit import check_time
-from glyphscope.grammar.tree import (
-    EMPTY,
-    NEVER,
-    Node,
-    Ordered,
-    Origin,
-    RuleRef,
-    Unenforced,
-    alt,
-    separated,
-    seq,
-    terminal,
-)  # fmt: skip
 from glyphscope.registry.facts import EVERY_NUMBER
 from glyphscope.registry.keywords import KEYWORDS
 
@@ -47,7 +35,7 @@ class TaggedValue:
     """The style of strings, which extend to their closing marker. With it, the value is a string."""
     closing: str = ""
     """The part of the closing marker that may be one lexeme with a value that is not a string."""
-    after: Node = EMPTY
+    after: tree.Node = tree.EMPTY
     """The rest of the closing marker."""
 
 
@@ -60,14 +48,16 @@ class MemberEntries(Protocol):
     """How the members of an object, and the separators between them, are written."""
 
     @property
-    def separator(self) -> Node: ...
+    def separator(self) -> tree.Node: ...
 
-    def entry(self, context: ToolContext, name: str, key: str, places: tuple[Place, ...], part: Part) -> Node:
+    def entry(
+        self, context: ToolContext, name: str, key: str, places: tuple[Place, ...], part: Part
+    ) -> tree.Node:
         """A named member; NEVER if it is impossible. Without `places`, its value is not constrained."""
 
     def free(
         self, context: ToolContext, name: str, keys: KeyLanguage, places: tuple[Place, ...], part: Part
-    ) -> Node:
+    ) -> tree.Node:
         """A member that is not a listed property, with one of these keys; NEVER if there is none."""
 
 
@@ -78,22 +68,24 @@ class NotationEntries:
     syntax: NotationSyntax
 
     @property
-    def separator(self) -> Node:
+    def separator(self) -> tree.Node:
         return self.syntax.separator
 
-    def entry(self, context: ToolContext, name: str, key: str, places: tuple[Place, ...], part: Part) -> Node:
-        return seq(self.syntax.key(key), _value(context, f"{name}-{key}", places, part))
+    def entry(
+        self, context: ToolContext, name: str, key: str, places: tuple[Place, ...], part: Part
+    ) -> tree.Node:
+        return tree.seq(self.syntax.key(key), _value(context, f"{name}-{key}", places, part))
 
     def free(
         self, context: ToolContext, name: str, keys: KeyLanguage, places: tuple[Place, ...], part: Part
-    ) -> Node:
+    ) -> tree.Node:
         key = self.syntax.map_key(keys)
-        if key == NEVER:
-            return NEVER
-        return seq(key, self.syntax.key_end, _value(context, f"{name}-value", places, part))
+        if key == tree.NEVER:
+            return tree.NEVER
+        return tree.seq(key, self.syntax.key_end, _value(context, f"{name}-value", places, part))
 
 
-def _value(context: ToolContext, hint: str, places: tuple[Place, ...], part: Part) -> Node:
+def _value(context: ToolContext, hint: str, places: tuple[Place, ...], part: Part) -> tree.Node:
     return context.ref(places, "value", hint) if places else context.any_value(part)
 
 
@@ -118,7 +110,7 @@ class UnenforcedIn(NamedTuple):
 
     rule: str
     place: str
-    unenforced: Unenforced
+    unenforced: tree.Unenforced
 
 
 class ContextChoice(NamedTuple):
@@ -176,26 +168,26 @@ class ToolContext:
         self._most_rules = most_rules
         self.pending: list[PendingRule] = []
         self.rule = ""  # the rule that is being made
-        self.origins: dict[str, Origin] = {}  # by rule
+        self.origins: dict[str, tree.Origin] = {}  # by rule
         self._names: dict[tuple[tuple[Place, ...], Form], str] = {}
         # notes about the rules
-        self.unenforced: dict[Unenforced, None] = {}
+        self.unenforced: dict[tree.Unenforced, None] = {}
         self.unenforced_in: list[UnenforcedIn] = []  # the same, by rule
         self.choices: list[ContextChoice] = []
         self.impossible: list[Impossible] = []
         self.unreadable: Impossible | None = None  # a grammar in the schema that cannot be read
         self.listed: dict[ListedValue, str | None] = {}  # why each is excluded; None if it is possible
-        self.ordered: dict[Ordered, None] = {}  # objects with members in the schema's order, and why
+        self.ordered: dict[tree.Ordered, None] = {}  # objects with members in the schema's order, and why
         self.unlexed = False  # branches may begin alike, so lexemes may be in conflict
         self.unlexed_in: dict[str, None] = {}  # the rules with such branches
         self.lexed = True  # False: lexemes outside of these rules may be in conflict, too
 
-    def ref(self, places: tuple[Place, ...], form: Form, hint: str) -> Node:
+    def ref(self, places: tuple[Place, ...], form: Form, hint: str) -> tree.Node:
         """A reference to the rule of a conjunction of places in a form: a known rule, or a new pending one."""
         parts = self.schema.expand(places)
         if isinstance(parts, str):
             self.impossible.append(Impossible(self.rule, parts, "the schema is false"))
-            return NEVER
+            return tree.NEVER
         key = (tuple(part.place for part in parts), form)
         name = self._names.get(key)
         if name is None:
@@ -208,9 +200,9 @@ class ToolContext:
                 )
             name = self._names[key] = self.book.reserve(hint)
             pointer = next((p for p in places if not p.taken), places[0]).pointer
-            self.origins[name] = Origin(self.schema.tool, pointer, _text_keywords(parts, pointer))
+            self.origins[name] = tree.Origin(self.schema.tool, pointer, _text_keywords(parts, pointer))
             self.pending.append(PendingRule(name, parts, form))
-        return RuleRef(name)
+        return tree.RuleRef(name)
 
     def note_unenforced(self, part: Part, keyword: str, why: str, *, checked: bool = True) -> None:
         """Note a constraint that the grammar does not enforce; an empty keyword means the schema itself.
@@ -218,7 +210,7 @@ class ToolContext:
         `checked`: the validator checks it.
         """
         pointer = join(part.place.pointer, keyword) if keyword else part.place.pointer
-        unenforced = Unenforced(self.schema.tool, pointer, keyword, why, checked)
+        unenforced = tree.Unenforced(self.schema.tool, pointer, keyword, why, checked)
         self.unenforced[unenforced] = None
         self.unenforced_in.append(UnenforcedIn(self.rule, part.place.pointer, unenforced))
 
@@ -237,18 +229,18 @@ class ToolContext:
 
     def note_fixed_order(self, part: Part, why: str) -> None:
         """Note an object with members in the schema's order although any order was requested."""
-        self.ordered[Ordered(self.schema.tool, part.place.pointer, why)] = None
+        self.ordered[tree.Ordered(self.schema.tool, part.place.pointer, why)] = None
 
-    def any_value(self, part: Part) -> Node:
+    def any_value(self, part: Part) -> tree.Node:
         """Any value at all: a rule shared by all places."""
         self.note_unenforced(part, "", "anything is allowed here, and the keys of a free object may repeat")
         return self.book.shared("any", self._any_value, self.syntax)
 
-    def _any_value(self) -> Node:
+    def _any_value(self) -> tree.Node:
         syntax, anything = self.syntax, self.book.shared("any", self._any_value, self.syntax)
-        entry = seq(syntax.map_key(), syntax.key_end, anything)
-        return alt(
-            syntax.any_string(), terminal(number_node(EVERY_NUMBER)), syntax.boolean, syntax.null,
-            seq(syntax.open_list, separated(anything, syntax.separator), syntax.close_list),
-            seq(syntax.open_object, separated(entry, syntax.separator), syntax.close_object),
+        entry = tree.seq(syntax.map_key(), syntax.key_end, anything)
+        return tree.alt(
+            syntax.any_string(), tree.terminal(number_node(EVERY_NUMBER)), syntax.boolean, syntax.null,
+            tree.seq(syntax.open_list, tree.separated(anything, syntax.separator), syntax.close_list),
+            tree.seq(syntax.open_object, tree.separated(entry, syntax.separator), syntax.close_object),
         )  # fmt: skip

@@ -24,36 +24,13 @@ from dataclasses import replace
 from itertools import groupby, islice
 from typing import NamedTuple
 
+from glyphscope.grammar import tree
 from glyphscope.grammar.lark.follow_sets import FollowSets
 from glyphscope.grammar.lark.lexeme_conflicts import LexemeConflicts
 from glyphscope.grammar.normalize import limit_depth
 from glyphscope.grammar.regular.intersections import DroppedPart, Intersections
 from glyphscope.grammar.time_limit import check_time
 from glyphscope.grammar.traversal import callees_first, reachable
-from glyphscope.grammar.tree import (
-    EMPTY,
-    NEVER,
-    NOWHERE,
-    Alt,
-    CharClass,
-    Grammar,
-    Intersect,
-    Literal,
-    Node,
-    Repeat,
-    Rule,
-    RuleRef,
-    Seq,
-    Terminal,
-    TokenMatch,
-    Unenforced,
-    Unordered,
-    alt,
-    joined,
-    seq,
-    walk,
-    with_parts,
-)  # fmt: skip
 
 MAX_NODES = 300  # of a lexeme, including the bodies of the rules that it refers to
 MAX_LEXEMES = 1500  # distinct lexemes that are compared with each other
@@ -65,7 +42,7 @@ _TOO_LARGE = "together with the rest it is too large to be taken apart for llgui
 _SIGNS, _ENDS = frozenset("{}[](), "), frozenset(":=")  # split off the start and the end of a literal
 
 
-def partition_lexemes(grammar: Grammar) -> Grammar:
+def partition_lexemes(grammar: tree.Grammar) -> tree.Grammar:
     """The same language over lexemes that lose no text.
 
     A part of an intersection that is too large to be split is dropped and listed in `unenforced` of the result.
@@ -74,7 +51,7 @@ def partition_lexemes(grammar: Grammar) -> Grammar:
     return _partitioned(grammar, LexemeConflicts(), merge=True)
 
 
-def with_partitioned_rules(grammar: Grammar) -> Grammar:
+def with_partitioned_rules(grammar: tree.Grammar) -> tree.Grammar:
     """A builder's grammar with everything below its `unlexed` rules partitioned.
 
     Each of these rules is partitioned separately, as no two are open at once. Lexemes are only split, never merged: a
@@ -88,17 +65,17 @@ def with_partitioned_rules(grammar: Grammar) -> Grammar:
         unenforced.update(dict.fromkeys(partitioned.unenforced))
         names = {name: f"{name}-cut-{number}" for name in partitioned.rules} | {root: root}
         for rule in partitioned.rules.values():
-            rules[names[rule.name]] = Rule(names[rule.name], _renamed(rule.body, names), rule.origin)
+            rules[names[rule.name]] = tree.Rule(names[rule.name], _renamed(rule.body, names), rule.origin)
     needed = _below(rules, grammar.root).rules
     return replace(grammar, rules=needed, unenforced=tuple(unenforced), lexed=True, unlexed=())
 
 
-def as_lexeme(grammar: Grammar) -> Node | None:
+def as_lexeme(grammar: tree.Grammar) -> tree.Node | None:
     """The whole grammar as one regular node; None if it is recursive, names tokens or is too large."""
     return _regular_rules(limit_depth(grammar)).get(grammar.root)
 
 
-def _partitioned(given: Grammar, conflicts: LexemeConflicts, *, merge: bool) -> Grammar:
+def _partitioned(given: tree.Grammar, conflicts: LexemeConflicts, *, merge: bool) -> tree.Grammar:
     grammar = limit_depth(given)
     partition, follow = _Partition(grammar, merge=merge), FollowSets()
     for _ in range(MAX_ROUNDS):
@@ -115,8 +92,8 @@ def _partitioned(given: Grammar, conflicts: LexemeConflicts, *, merge: bool) -> 
 class _Rewritten(NamedTuple):
     """A rule over lexemes, and the lexemes that it uses, in their order."""
 
-    rule: Rule
-    lexemes: dict[Node, None]
+    rule: tree.Rule
+    lexemes: dict[tree.Node, None]
 
 
 class _Partition:
@@ -126,133 +103,141 @@ class _Partition:
     split into single characters.
     """
 
-    def __init__(self, grammar: Grammar, *, merge: bool, characters: bool = False) -> None:
+    def __init__(self, grammar: tree.Grammar, *, merge: bool, characters: bool = False) -> None:
         self._grammar = grammar
         self._merge = merge
         self._characters = characters
-        self._split: set[Node] = set()
+        self._split: set[tree.Node] = set()
         self._rewritten: dict[str, _Rewritten] = {}
-        self._lexemes: dict[Node, None] = {}  # of the rule being rewritten
-        self._origin = NOWHERE  # of that rule
-        self._unenforced: dict[Unenforced, None] = {}  # parts dropped from intersections
+        self._lexemes: dict[tree.Node, None] = {}  # of the rule being rewritten
+        self._origin = tree.NOWHERE  # of that rule
+        self._unenforced: dict[tree.Unenforced, None] = {}  # parts dropped from intersections
         self._intersections = Intersections()
-        self._automata: dict[str, Node] = {}  # rules of automata made from intersections
+        self._automata: dict[str, tree.Node] = {}  # rules of automata made from intersections
         self._regular_rules = _regular_rules(grammar) if merge else {}
-        self._regular: dict[int, tuple[Node, Node | None]] = {}  # by identity, with the node to keep it alive
+        self._regular: dict[
+            int, tuple[tree.Node, tree.Node | None]
+        ] = {}  # by identity, with the node to keep it alive
 
-    def split(self, lexemes: set[Node]) -> None:
+    def split(self, lexemes: set[tree.Node]) -> None:
         """Split these lexemes as well. Only rules that use one of them are rewritten."""
         self._split |= lexemes
         self._rewritten = {
             name: rule for name, rule in self._rewritten.items() if lexemes.isdisjoint(rule.lexemes.keys())
         }
 
-    def rewritten(self) -> tuple[Grammar, dict[Node, None]]:
+    def rewritten(self) -> tuple[tree.Grammar, dict[tree.Node, None]]:
         """The rules that the root needs, and their lexemes."""
-        rules: dict[str, Rule] = {}
-        lexemes: dict[Node, None] = {}
+        rules: dict[str, tree.Rule] = {}
+        lexemes: dict[tree.Node, None] = {}
         for name in reachable([self._grammar.root], lambda name: rules[name].refs):
             if name not in self._rewritten:
                 self._lexemes = {}
                 self._rewritten[name] = _Rewritten(self._rule(name), self._lexemes)
             rules[name] = self._rewritten[name].rule
             lexemes.update(self._rewritten[name].lexemes)
-        return Grammar(rules, self._grammar.root, (*self._grammar.unenforced, *self._unenforced)), lexemes
+        return tree.Grammar(
+            rules, self._grammar.root, (*self._grammar.unenforced, *self._unenforced)
+        ), lexemes
 
-    def _rule(self, name: str) -> Rule:
+    def _rule(self, name: str) -> tree.Rule:
         """The rule over lexemes; it is a rule of the grammar or of an automaton."""
         check_time()
         rule = self._grammar.rules.get(name)
         if rule is None:
-            return Rule(name, self._in_characters(self._automata[name]))
-        self._origin = rule.origin or NOWHERE
-        return Rule(name, self._over_lexemes(rule.body, self._merge), rule.origin)
+            return tree.Rule(name, self._in_characters(self._automata[name]))
+        self._origin = rule.origin or tree.NOWHERE
+        return tree.Rule(name, self._over_lexemes(rule.body, self._merge), rule.origin)
 
-    def _over_lexemes(self, node: Node, merge: bool) -> Node:
+    def _over_lexemes(self, node: tree.Node, merge: bool) -> tree.Node:
         """The node as one lexeme if it is regular and need not be split; otherwise as the lexemes of its parts."""
         lexeme = self._as_regular(node, merge)
-        if lexeme == EMPTY:
-            return EMPTY
+        if lexeme == tree.EMPTY:
+            return tree.EMPTY
         if lexeme is not None and (self._stays_whole(lexeme) or _is_character(lexeme)):
             self._lexemes[lexeme] = None
-            return lexeme if isinstance(lexeme, Literal | CharClass) else Terminal(lexeme)
-        if isinstance(node, RuleRef | TokenMatch):
+            return lexeme if isinstance(lexeme, tree.Literal | tree.CharClass) else tree.Terminal(lexeme)
+        if isinstance(node, tree.RuleRef | tree.TokenMatch):
             return node
-        if isinstance(node, Literal):
+        if isinstance(node, tree.Literal):
             return self._split_literal(node.text, merge)
-        if isinstance(node, Intersect):
+        if isinstance(node, tree.Intersect):
             return self._split_intersection(node, merge)
-        if isinstance(node, Terminal):
+        if isinstance(node, tree.Terminal):
             return self._over_lexemes(node.body, True)
-        if isinstance(node, Alt):
-            return alt(*(self._over_lexemes(part, merge) for part in self._merged(node, merge)))
-        if isinstance(node, Seq):
+        if isinstance(node, tree.Alt):
+            return tree.alt(*(self._over_lexemes(part, merge) for part in self._merged(node, merge)))
+        if isinstance(node, tree.Seq):
             return _side_by_side(self._over_lexemes(part, merge) for part in self._merged(node, merge))
-        if isinstance(node, Unordered):  # without `free`, its place has NEVER, which is not a lexeme
-            return with_parts(
-                node, [part if part == NEVER else self._over_lexemes(part, merge) for part in node.inner]
+        if isinstance(node, tree.Unordered):  # without `free`, its place has NEVER, which is not a lexeme
+            return tree.with_parts(
+                node, [part if part == tree.NEVER else self._over_lexemes(part, merge) for part in node.inner]
             )
-        assert isinstance(node, Repeat), (
+        assert isinstance(node, tree.Repeat), (
             "a character class is a lexeme, and only intersections have exceptions"
         )
-        return joined(node, [self._over_lexemes(node.body, merge)])
+        return tree.joined(node, [self._over_lexemes(node.body, merge)])
 
-    def _stays_whole(self, lexeme: Node) -> bool:
+    def _stays_whole(self, lexeme: tree.Node) -> bool:
         return not self._characters and lexeme not in self._split
 
-    def _split_literal(self, text: str, merge: bool) -> Node:
+    def _split_literal(self, text: str, merge: bool) -> tree.Node:
         """Split off a sign at the start or end, so that a key between signs may stay whole; else into characters."""
         if text[0] in _SIGNS and len(text) > 1:
-            return _side_by_side((self._character(text[0]), self._over_lexemes(Literal(text[1:]), merge)))
+            return _side_by_side(
+                (self._character(text[0]), self._over_lexemes(tree.Literal(text[1:]), merge))
+            )
         if text[-1] in _ENDS and len(text) > 1:
-            return _side_by_side((self._over_lexemes(Literal(text[:-1]), merge), self._character(text[-1])))
-        return seq(*map(self._character, text))
+            return _side_by_side(
+                (self._over_lexemes(tree.Literal(text[:-1]), merge), self._character(text[-1]))
+            )
+        return tree.seq(*map(self._character, text))
 
-    def _split_intersection(self, node: Intersect, merge: bool) -> Node:
+    def _split_intersection(self, node: tree.Intersect, merge: bool) -> tree.Node:
         """The rules of the intersection's automaton, or its only remaining part over lexemes."""
         split = self._intersections.right_linear(node, self._new_rule, self._automata, self._note_dropped)
-        return split if isinstance(split, RuleRef) else self._over_lexemes(split, merge)
+        return split if isinstance(split, tree.RuleRef) else self._over_lexemes(split, merge)
 
-    def _new_rule(self, body: Node) -> RuleRef:
+    def _new_rule(self, body: tree.Node) -> tree.RuleRef:
         name = f"automaton-{len(self._automata) + 1}"
         while name in self._grammar.rules:
             name = f"r-{name}"
         self._automata[name] = body
-        return RuleRef(name)
+        return tree.RuleRef(name)
 
     def _note_dropped(self, part: DroppedPart) -> None:
         self._unenforced.update(dict.fromkeys(self._origin.unenforced(part.keywords, _TOO_LARGE)))
 
-    def _in_characters(self, node: Node) -> Node:
+    def _in_characters(self, node: tree.Node) -> tree.Node:
         """The body of an automaton's rule with every character as a lexeme."""
-        if isinstance(node, Literal):
-            return seq(*map(self._character, node.text))
-        if isinstance(node, CharClass):
+        if isinstance(node, tree.Literal):
+            return tree.seq(*map(self._character, node.text))
+        if isinstance(node, tree.CharClass):
             self._lexemes[node] = None
-        return joined(node, map(self._in_characters, node.inner))
+        return tree.joined(node, map(self._in_characters, node.inner))
 
-    def _character(self, char: str) -> Node:
+    def _character(self, char: str) -> tree.Node:
         # A class, because neighbouring literals would be joined into one lexeme again.
-        character = CharClass(((ord(char), ord(char)),))
+        character = tree.CharClass(((ord(char), ord(char)),))
         self._lexemes[character] = None
         return character
 
-    def _merged(self, node: Seq | Alt, merge: bool) -> Iterator[Node]:
+    def _merged(self, node: tree.Seq | tree.Alt, merge: bool) -> Iterator[tree.Node]:
         """The parts, with regular neighbours merged unless these are all parts, too large together, or were split."""
         parts = [(part, self._as_regular(part, merge) if merge else None) for part in node.inner]
         for _, group in groupby(parts, lambda pair: pair[1] is not None):
             neighbours = list(group)
             regular = [lexeme for _, lexeme in neighbours if lexeme is not None]
-            whole = joined(node, regular) if 1 < len(regular) < len(parts) else None
+            whole = tree.joined(node, regular) if 1 < len(regular) < len(parts) else None
             if whole is None or _is_too_large(whole) or not self._stays_whole(whole):
                 yield from (part for part, _ in neighbours)
             else:
                 yield whole
 
-    def _as_regular(self, node: Node, merge: bool) -> Node | None:
+    def _as_regular(self, node: tree.Node, merge: bool) -> tree.Node | None:
         """The node without references if it is regular and not too large; without `merge`, only a leaf or a lexeme."""
-        if not merge and isinstance(node, RuleRef | Seq | Alt | Repeat | Unordered):
-            return EMPTY if node == EMPTY else None
+        if not merge and isinstance(node, tree.RuleRef | tree.Seq | tree.Alt | tree.Repeat | tree.Unordered):
+            return tree.EMPTY if node == tree.EMPTY else None
         known = self._regular.get(id(node))
         if known is None or known[0] is not node:
             regular = _without_references(
@@ -262,11 +247,11 @@ class _Partition:
         return known[1]
 
 
-def _regular_rules(grammar: Grammar) -> dict[str, Node]:
+def _regular_rules(grammar: tree.Grammar) -> dict[str, tree.Node]:
     """The bodies, without references, of the rules that are neither recursive nor too large."""
-    regular: dict[str, Node] = {}
+    regular: dict[str, tree.Node] = {}
 
-    def of(node: Node) -> Node | None:
+    def of(node: tree.Node) -> tree.Node | None:
         return _without_references(node, regular, of)
 
     for name in callees_first(grammar.rules, lambda name: grammar.rules[name].refs):
@@ -276,15 +261,17 @@ def _regular_rules(grammar: Grammar) -> dict[str, Node]:
     return regular
 
 
-def _without_references(node: Node, rules: dict[str, Node], of: Callable[[Node], Node | None]) -> Node | None:
+def _without_references(
+    node: tree.Node, rules: dict[str, tree.Node], of: Callable[[tree.Node], tree.Node | None]
+) -> tree.Node | None:
     """The node with references replaced by the bodies of `rules`; `of` does the same for a part of it."""
-    if isinstance(node, RuleRef):
+    if isinstance(node, tree.RuleRef):
         return rules.get(node.name)
-    if isinstance(node, TokenMatch | Unordered):
+    if isinstance(node, tree.TokenMatch | tree.Unordered):
         return None
-    if isinstance(node, Terminal):
+    if isinstance(node, tree.Terminal):
         return node.body
-    if not isinstance(node, Seq | Alt | Repeat):
+    if not isinstance(node, tree.Seq | tree.Alt | tree.Repeat):
         return node
     parts = []
     for part in node.inner:
@@ -292,31 +279,35 @@ def _without_references(node: Node, rules: dict[str, Node], of: Callable[[Node],
         if regular is None:
             return None
         parts.append(regular)
-    whole = joined(node, parts)
-    return None if not isinstance(node, Repeat) and _is_too_large(whole) else whole
+    whole = tree.joined(node, parts)
+    return None if not isinstance(node, tree.Repeat) and _is_too_large(whole) else whole
 
 
-def _is_too_large(node: Node) -> bool:
-    return any(True for _ in islice(walk(node), MAX_NODES, None))
+def _is_too_large(node: tree.Node) -> bool:
+    return any(True for _ in islice(tree.walk(node), MAX_NODES, None))
 
 
-def _is_character(lexeme: Node) -> bool:
-    return isinstance(lexeme, CharClass) or (isinstance(lexeme, Literal) and len(lexeme.text) == 1)
+def _is_character(lexeme: tree.Node) -> bool:
+    return isinstance(lexeme, tree.CharClass) or (isinstance(lexeme, tree.Literal) and len(lexeme.text) == 1)
 
 
-def _side_by_side(parts: Iterable[Node]) -> Node:
+def _side_by_side(parts: Iterable[tree.Node]) -> tree.Node:
     """The parts as a sequence, not joined as by `seq`: two literals are two lexemes here."""
-    some = tuple(part for part in parts if not isinstance(part, Seq) or part.parts)
-    return some[0] if len(some) == 1 else Seq(some)
+    some = tuple(part for part in parts if not isinstance(part, tree.Seq) or part.parts)
+    return some[0] if len(some) == 1 else tree.Seq(some)
 
 
-def _below(rules: dict[str, Rule], root: str) -> Grammar:
+def _below(rules: dict[str, tree.Rule], root: str) -> tree.Grammar:
     """The grammar of a rule and all rules reachable from it."""
     names = reachable([root], lambda name: rules[name].refs)
-    return Grammar({name: rules[name] for name in names}, root)
+    return tree.Grammar({name: rules[name] for name in names}, root)
 
 
-def _renamed(node: Node, names: dict[str, str]) -> Node:
-    if isinstance(node, RuleRef):
-        return RuleRef(names[node.name])
-    return node if isinstance(node, Terminal) else with_parts(node, [_renamed(p, names) for p in node.inner])
+def _renamed(node: tree.Node, names: dict[str, str]) -> tree.Node:
+    if isinstance(node, tree.RuleRef):
+        return tree.RuleRef(names[node.name])
+    return (
+        node
+        if isinstance(node, tree.Terminal)
+        else tree.with_parts(node, [_renamed(p, names) for p in node.inner])
+    )

@@ -17,19 +17,7 @@ from glyphscope.base.errors import GlyphscopeError
 from glyphscope.grammar import chars, tree
 from glyphscope.grammar.gbnf.cancellation import checkpoint
 from glyphscope.grammar.gbnf.diagnostics import Diagnostic, fix
-from glyphscope.grammar.gbnf.parse.syntax import (
-    Alternatives,
-    Conjunction,
-    Embedded,
-    GroupItem,
-    Part,
-    Pattern,
-    Quoted,
-    Reference,
-    Repetition,
-    Sequence,
-    TokenItem,
-)
+from glyphscope.grammar.gbnf.parse import syntax
 from glyphscope.grammar.lark_text.common import COMMON
 from glyphscope.grammar.lark_text.parse.syntax import LarkOption, LarkRule, LarkSyntax, ParameterReference
 from glyphscope.grammar.lark_text.terminals import Cut, Terminals, inside
@@ -271,7 +259,7 @@ class _Maker(Terminals):
             self._longest = False
         if has.max_tokens is not None or has.temperature is not None:
             only = _single(rule.body)
-            if isinstance(only, Embedded):
+            if isinstance(only, syntax.Embedded):
                 return self._embedded(only)
             return self._lexeme(self._alternatives_in_terminal(rule.body, of_rule=rule))
         body = self._alternatives(rule.body, parameter)
@@ -290,7 +278,7 @@ class _Maker(Terminals):
         has = rule.attributes
         body = self._alternatives_in_terminal(rule.body, of_rule=rule)
         ending = EMPTY if has.lazy else self._in_terminal(has.stop or has.suffix)  # type: ignore[arg-type]
-        if isinstance(has.stop, Quoted) and not has.stop.text:
+        if isinstance(has.stop, syntax.Quoted) and not has.stop.text:
             return self._lexeme(body)  # ends with the text
         if has.stop is not None:
             message = (
@@ -314,7 +302,7 @@ class _Maker(Terminals):
         whole = tree.Seq((one, RuleRef(self._prefix + IGNORED))) if self._ignores else one
         return tree.Alt((whole, EMPTY)) if may_be_empty(body) else whole
 
-    def _alternatives(self, node: Alternatives, parameter: int | None) -> Node:
+    def _alternatives(self, node: syntax.Alternatives, parameter: int | None) -> Node:
         options = []
         for option in node.options:
             if isinstance(option, LarkOption) and not option.holds(parameter or 0):
@@ -323,58 +311,58 @@ class _Maker(Terminals):
             options.append(parts[0] if len(parts) == 1 else tree.Seq(tuple(parts)))
         return options[0] if len(options) == 1 else tree.Alt(tuple(options))
 
-    def _node(self, node: Part, parameter: int | None) -> Node:
+    def _node(self, node: syntax.Part, parameter: int | None) -> Node:
         """A part of a rule."""
         checkpoint()
-        if isinstance(node, Alternatives):
+        if isinstance(node, syntax.Alternatives):
             return self._alternatives(node, parameter)
-        if isinstance(node, GroupItem):
+        if isinstance(node, syntax.GroupItem):
             return self._alternatives(node.body, parameter)
-        if isinstance(node, Repetition):
+        if isinstance(node, syntax.Repetition):
             self._check_bounds(node)
             body = self._node(node.item, parameter)
             if node.maximum is None and (where := self._repeated_character(node.item)):
                 message = f"Each character is a lexeme here, which is slow. Write the `{self._operator(node)}` {where}."
                 self._report("character-lexeme", message, node.start, node.end)
             return tree.Repeat(body, node.minimum, node.maximum)
-        if isinstance(node, Conjunction):
+        if isinstance(node, syntax.Conjunction):
             self._fail(
                 "and-in-rule",
                 "`&` is possible in terminals only. Move it to a terminal: `NAME: a & b`.",
                 node,
             )
-        if isinstance(node, Reference):
+        if isinstance(node, syntax.Reference):
             return self._reference(node, parameter)
-        if isinstance(node, TokenItem):
+        if isinstance(node, syntax.TokenItem):
             self.names_tokens = True
             message = f"<{node.token}> is one token of the model; a model without it rejects the grammar."
             self._report("token-of-model", message, node.start, node.end)
             return tree.TokenMatch(node.token)
-        if isinstance(node, Embedded):
+        if isinstance(node, syntax.Embedded):
             return self._embedded(node)
-        if isinstance(node, Pattern) and node.kind == "tokens":
+        if isinstance(node, syntax.Pattern) and node.kind == "tokens":
             return self._tokens(node)
-        if isinstance(node, Quoted) and not node.text:
+        if isinstance(node, syntax.Quoted) and not node.text:
             return EMPTY
         return self._lexeme(self._in_terminal(node))
 
-    def _operator(self, node: Repetition) -> str:
+    def _operator(self, node: syntax.Repetition) -> str:
         return self._syntax.text[node.operator : node.end]
 
-    def _repeated_character(self, item: Part) -> str:
+    def _repeated_character(self, item: syntax.Part) -> str:
         if (
-            isinstance(item, Pattern)
+            isinstance(item, syntax.Pattern)
             and item.kind == "regex"
             and isinstance(self._in_terminal(item), tree.CharClass)
         ):
             return "inside of the slashes"
-        if not isinstance(item, Reference) or item.name in self._rules:
+        if not isinstance(item, syntax.Reference) or item.name in self._rules:
             return ""
         if isinstance(self._regular.get(item.name), tree.CharClass):
             return f"into the terminal {item.name}"
         return ""
 
-    def _reference(self, node: Reference, parameter: int | None) -> Node:
+    def _reference(self, node: syntax.Reference, parameter: int | None) -> Node:
         rule = self._rules.get(node.name)
         if rule is None:
             if isinstance(node, ParameterReference):
@@ -394,7 +382,7 @@ class _Maker(Terminals):
             self._fail("parametric", f"{node.name} needs a parameter, as in `{node.name}::0`.", node)
         return RuleRef(self._need(node.name, None))
 
-    def _tokens(self, node: Pattern) -> Node:
+    def _tokens(self, node: syntax.Pattern) -> Node:
         """`<[5]>`, `<[5-9,12]>`, `<[^5]>`, `<[*]>`."""
         negated = bool(node.flags)
         if node.value == "*":
@@ -423,7 +411,7 @@ class _Maker(Terminals):
             return tree.TokenMatch(-1, negated=True)
         return tree.alt(*(tree.TokenMatch(n) for low, high in ranges for n in range(low, high + 1)))
 
-    def _embedded(self, node: Embedded) -> Node:
+    def _embedded(self, node: syntax.Embedded) -> Node:
         if node.kind == "grammar":
             message = f"`{node.value}` is another grammar of the same request, which a file does not have."
             self._fail("grammar-reference", message, node)
@@ -457,19 +445,19 @@ class _Maker(Terminals):
         return RuleRef(names[value.root])
 
 
-def _single(body: Alternatives) -> Part | None:
+def _single(body: syntax.Alternatives) -> syntax.Part | None:
     if len(body.options) == 1 and len(body.options[0].items) == 1:
         return body.options[0].items[0]
     return None
 
 
-def _options_of(node: Alternatives) -> Iterator[Sequence]:
+def _options_of(node: syntax.Alternatives) -> Iterator[syntax.Sequence]:
     for part in inside(node):
-        if isinstance(part, Alternatives):
+        if isinstance(part, syntax.Alternatives):
             yield from part.options
 
 
-def _needs_parameter(body: Alternatives) -> bool:
+def _needs_parameter(body: syntax.Alternatives) -> bool:
     if any(isinstance(option, LarkOption) for option in _options_of(body)):
         return True
     return any(isinstance(part, ParameterReference) and not part.is_constant for part in inside(body))

@@ -9,19 +9,7 @@ from typing import Any, NoReturn
 from glyphscope.grammar import chars, tree
 from glyphscope.grammar.gbnf.cancellation import checkpoint
 from glyphscope.grammar.gbnf.diagnostics import Diagnostic, Fix, Severity, fix
-from glyphscope.grammar.gbnf.parse.syntax import (
-    Alternatives,
-    Conjunction,
-    Embedded,
-    GroupItem,
-    Negation,
-    Part,
-    Pattern,
-    Quoted,
-    Reference,
-    Repetition,
-    TokenItem,
-)
+from glyphscope.grammar.gbnf.parse import syntax
 from glyphscope.grammar.lark_text.common import COMMON
 from glyphscope.grammar.lark_text.diagnostics import report
 from glyphscope.grammar.lark_text.parse.syntax import LarkOption, LarkRule, LarkSyntax, ParameterReference
@@ -78,7 +66,7 @@ class Terminals:
         self._regular[name] = node
         return node
 
-    def _alternatives_in_terminal(self, node: Alternatives, of_rule: LarkRule | None = None) -> Node:
+    def _alternatives_in_terminal(self, node: syntax.Alternatives, of_rule: LarkRule | None = None) -> Node:
         if of_rule is not None:
             bad = next((item for item in inside(node) if self._is_rule_part(item)), None)
             if bad is not None:
@@ -91,29 +79,29 @@ class Terminals:
             options.append(tree.seq(*(self._in_terminal(item) for item in option.items)))
         return tree.alt(*options)
 
-    def _is_rule_part(self, item: Part) -> bool:
-        return isinstance(item, TokenItem | Embedded) or (
-            isinstance(item, Reference) and item.name in self._rules
+    def _is_rule_part(self, item: syntax.Part) -> bool:
+        return isinstance(item, syntax.TokenItem | syntax.Embedded) or (
+            isinstance(item, syntax.Reference) and item.name in self._rules
         )
 
-    def _in_terminal(self, node: Part) -> Node:
+    def _in_terminal(self, node: syntax.Part) -> Node:
         """A part of a terminal."""
         checkpoint()
-        if isinstance(node, Quoted):
+        if isinstance(node, syntax.Quoted):
             return tree.Literal(node.text) if node.text else EMPTY
-        if isinstance(node, GroupItem):
+        if isinstance(node, syntax.GroupItem):
             return self._alternatives_in_terminal(node.body)
-        if isinstance(node, Repetition):
+        if isinstance(node, syntax.Repetition):
             self._check_bounds(node)
             return tree.repeat(self._in_terminal(node.item), node.minimum, node.maximum)
-        if isinstance(node, Negation):
+        if isinstance(node, syntax.Negation):
             return tree.all_but(_ANYTHING, self._in_terminal(node.item))
-        if isinstance(node, Conjunction):
+        if isinstance(node, syntax.Conjunction):
             parts = [tree.seq(*map(self._in_terminal, part.items)) for part in node.parts]
             return tree.intersect(parts)
-        if isinstance(node, Pattern) and node.kind != "tokens":
+        if isinstance(node, syntax.Pattern) and node.kind != "tokens":
             return self._pattern(node)
-        if isinstance(node, Reference) and not isinstance(node, ParameterReference):
+        if isinstance(node, syntax.Reference) and not isinstance(node, ParameterReference):
             if node.name in self._rules and node.name not in self._terminals:
                 message = (
                     f"{node.name} is a rule; a terminal consists of terminals only. Write it in "
@@ -124,7 +112,7 @@ class Terminals:
         what = "This is not possible in a terminal, which is one regular lexeme. Use it in a rule."
         return self._fail("not-in-terminal", what, node)
 
-    def _check_bounds(self, node: Repetition) -> None:
+    def _check_bounds(self, node: syntax.Repetition) -> None:
         if node.maximum is not None and node.maximum < node.minimum:
             message = f"From {node.minimum} to {node.maximum} times is not possible. Swap the numbers."
             start, end = node.operator, node.end
@@ -134,7 +122,7 @@ class Terminals:
             self._report("repetition-order", message, start, end, repair)
             raise Cut
 
-    def _pattern(self, node: Pattern) -> Node:
+    def _pattern(self, node: syntax.Pattern) -> Node:
         if node.kind == "any case":
             return tree.seq(*(tree.CharClass(folded(((ord(char),) * 2,))) for char in node.value))
         if node.kind == "range":
@@ -157,7 +145,7 @@ class Terminals:
             self._report(code, str(problem), start, node.end - 1 if problem.at else node.end)
             raise Cut from None
 
-    def _substring(self, node: Pattern) -> Node:
+    def _substring(self, node: syntax.Pattern) -> Node:
         """Any run of the chunks, also the empty one."""
         value = node.value
         given = [name for name in _SUBSTRING if isinstance(value, dict) and value.get(name) is not None]
@@ -184,7 +172,7 @@ class Terminals:
 
     # -- problems --------------------------------------------------------------------------------------------------
 
-    def _undefined(self, node: Reference) -> NoReturn:
+    def _undefined(self, node: syntax.Reference) -> NoReturn:
         known = [*self._rules, *self._terminals]
         name = node.name
         if name.startswith(("?", "!")):
@@ -222,9 +210,9 @@ class Terminals:
         self.problems[found] = None
 
 
-def inside(node: Part) -> Iterator[Part]:
+def inside(node: syntax.Part) -> Iterator[syntax.Part]:
     """The part and all parts inside it."""
-    waiting: list[Part] = [node]
+    waiting: list[syntax.Part] = [node]
     while waiting:
         part = waiting.pop()
         yield part

@@ -13,19 +13,7 @@ from typing import NamedTuple, Protocol
 from glyphscope.grammar.chars import Ranges
 from glyphscope.grammar.match.earley import Frame, Item, State
 from glyphscope.grammar.match.rule_automata import RuleAutomata
-from glyphscope.grammar.regular.derivatives import (
-    Call,
-    Cat,
-    CharsTerm,
-    ChoiceTerm,
-    DfaState,
-    Intersection,
-    LoopTerm,
-    MembersTerm,
-    Term,
-    Text,
-    TokenTerm,
-)
+from glyphscope.grammar.regular import derivatives
 from glyphscope.grammar.shortest import CHARACTER, TOO_MUCH, Measure, Shortest, cheapest_path
 from glyphscope.grammar.traversal import callees_first
 from glyphscope.grammar.tree import TokenMatch
@@ -118,11 +106,11 @@ class Remaining:
                 inside[at] = named(at.rule) or (bool(outer) and all(outer))
         return inside[frame]
 
-    def place(self, place: DfaState) -> int:
+    def place(self, place: derivatives.DfaState) -> int:
         """The cost of the rest of a rule's body."""
         return min((self.term(term) for term in place.terms), default=TOO_MUCH)
 
-    def term(self, term: Term) -> int:
+    def term(self, term: derivatives.Term) -> int:
         """The cost of a text of the term."""
         known = self._terms
         if term.serial not in known:
@@ -144,30 +132,30 @@ class Remaining:
         # 1 more for each caller, so that the cheapest path has no cycle
         return ((self.place(place) + 1, outer) for place, outer in frame.edges)
 
-    def _cost(self, term: Term) -> int:
+    def _cost(self, term: derivatives.Term) -> int:
         """The cost of a term, given the costs of its parts."""
         if term.nullable:
             return 0
         known = self._terms
-        if isinstance(term, Text):
+        if isinstance(term, derivatives.Text):
             return _priced(self.measure.suffixes(term.text)[term.at])
-        if isinstance(term, CharsTerm):
+        if isinstance(term, derivatives.CharsTerm):
             return _priced(self.measure.one_of(term.ranges))
-        if isinstance(term, Cat):
+        if isinstance(term, derivatives.Cat):
             return known[term.head.serial] + known[term.tail.serial]
-        if isinstance(term, ChoiceTerm):
+        if isinstance(term, derivatives.ChoiceTerm):
             return min((known[option.serial] for option in term.options), default=TOO_MUCH)
-        if isinstance(term, LoopTerm):
+        if isinstance(term, derivatives.LoopTerm):
             return known[term.body.serial] * term.minimum
-        if isinstance(term, Call):
+        if isinstance(term, derivatives.Call):
             return self._shortest.rule_cost(term.name) + 1
-        if isinstance(term, MembersTerm):
+        if isinstance(term, derivatives.MembersTerm):
             return self._members(term)
-        if isinstance(term, Intersection):
+        if isinstance(term, derivatives.Intersection):
             return self._intersection(term)
-        return _priced(self.measure.token if isinstance(term, TokenTerm) else None)
+        return _priced(self.measure.token if isinstance(term, derivatives.TokenTerm) else None)
 
-    def _members(self, term: MembersTerm) -> int:
+    def _members(self, term: derivatives.MembersTerm) -> int:
         chosen = self._entries_to_come(term)
         separators = len(chosen) - term.due
         listed = term.entries.terms
@@ -175,7 +163,7 @@ class Remaining:
             term.entries.separator
         )
 
-    def _entries_to_come(self, term: MembersTerm) -> list[int]:
+    def _entries_to_come(self, term: derivatives.MembersTerm) -> list[int]:
         """The costs of the cheapest entries that complete the object: the required ones, and as many more as needed."""
         node, entries = term.entries.node, term.entries
         may_come = entries.may_come(term.present, term.extra)
@@ -195,9 +183,9 @@ class Remaining:
             more -= 1
         return chosen
 
-    def _intersection(self, term: Intersection) -> int:
+    def _intersection(self, term: derivatives.Intersection) -> int:
         """The cost of an intersection: that of the nearest of its states in which the text may end."""
-        serials: dict[int, Intersection] = {}
+        serials: dict[int, derivatives.Intersection] = {}
 
         def onward(serial: int) -> Iterator[tuple[int, int]]:
             for ranges, target in self._moves(serials[serial]):
@@ -216,53 +204,53 @@ class Remaining:
         )
         return self._terms[term.serial]
 
-    def _moves(self, both: Intersection) -> Iterator[tuple[Ranges, Intersection]]:
+    def _moves(self, both: derivatives.Intersection) -> Iterator[tuple[Ranges, derivatives.Intersection]]:
         automaton = self.compiled.automaton
         for move in automaton.steps(automaton.state([both])).moves:
-            if isinstance(move.target, Intersection):
+            if isinstance(move.target, derivatives.Intersection):
                 yield move.ranges, move.target
 
-    def _first_piece(self, place: DfaState) -> TextPiece:
+    def _first_piece(self, place: derivatives.DfaState) -> TextPiece:
         term = min(place.terms, key=self.term)
         while True:
-            if isinstance(term, Text):
+            if isinstance(term, derivatives.Text):
                 return TextPiece(term.text[term.at :])
-            if isinstance(term, CharsTerm):
+            if isinstance(term, derivatives.CharsTerm):
                 return TextPiece(self.measure.cheapest(term.ranges))
-            if isinstance(term, TokenTerm):
+            if isinstance(term, derivatives.TokenTerm):
                 return TextPiece("", term.match)
-            if isinstance(term, Cat):
+            if isinstance(term, derivatives.Cat):
                 term = term.head if self.term(term.head) else term.tail
-            elif isinstance(term, ChoiceTerm):
+            elif isinstance(term, derivatives.ChoiceTerm):
                 term = min(term.options, key=self.term)
-            elif isinstance(term, LoopTerm):
+            elif isinstance(term, derivatives.LoopTerm):
                 term = term.body
-            elif isinstance(term, Call):
+            elif isinstance(term, derivatives.Call):
                 term = min(self.compiled.start_of(term.name).terms, key=self.term)
-            elif isinstance(term, MembersTerm):
+            elif isinstance(term, derivatives.MembersTerm):
                 separator = term.entries.separator
                 if not term.due and self.term(separator):
                     term = separator
                 else:
                     term = term.entries.terms[self._entries_to_come(term)[0]]
             else:
-                assert isinstance(term, Intersection)
+                assert isinstance(term, derivatives.Intersection)
                 moves = [(r, t) for r, t in self._moves(term) if self.measure.one_of(r) is not None]
                 ranges, _ = min(moves, key=lambda m: self.term(m[1]) + _priced(self.measure.one_of(m[0])))
                 return TextPiece(self.measure.cheapest(ranges))
 
 
-def _parts(term: Term) -> tuple[Term, ...]:
+def _parts(term: derivatives.Term) -> tuple[derivatives.Term, ...]:
     """The terms whose costs make up the term's, unless it is nullable."""
     if term.nullable:
         return ()
-    if isinstance(term, Cat):
+    if isinstance(term, derivatives.Cat):
         return term.head, term.tail
-    if isinstance(term, ChoiceTerm):
+    if isinstance(term, derivatives.ChoiceTerm):
         return term.options
-    if isinstance(term, LoopTerm):
+    if isinstance(term, derivatives.LoopTerm):
         return (term.body,)
-    if isinstance(term, MembersTerm):
+    if isinstance(term, derivatives.MembersTerm):
         return (*term.entries.terms, term.entries.separator)
     return ()
 

@@ -19,18 +19,7 @@ from weakref import WeakValueDictionary
 from glyphscope.base.errors import GrammarError
 from glyphscope.grammar import chars, tree
 from glyphscope.grammar.chars import Ranges
-from glyphscope.grammar.regular.derivatives import (
-    ENDLESS,
-    Cat,
-    Complement,
-    DfaState,
-    Intersection,
-    LoopTerm,
-    Move,
-    Term,
-    Terms,
-    TermSteps,
-)
+from glyphscope.grammar.regular import derivatives
 from glyphscope.grammar.time_limit import check_time
 from glyphscope.grammar.traversal import bottom_up, reachable
 from glyphscope.grammar.tree import Node
@@ -51,13 +40,15 @@ class Automaton:
     `call` makes the term for a reference to a rule; without it, a reference is an error.
     """
 
-    start: DfaState
+    start: derivatives.DfaState
 
-    def __init__(self, call: Callable[[str], Term] | None = None) -> None:
-        self.terms = Terms()
+    def __init__(self, call: Callable[[str], derivatives.Term] | None = None) -> None:
+        self.terms = derivatives.Terms()
         self._call = call
-        self._states: WeakValueDictionary[tuple[Term, ...], DfaState] = WeakValueDictionary()
-        self._products: WeakValueDictionary[int, Intersection] = WeakValueDictionary()
+        self._states: WeakValueDictionary[tuple[derivatives.Term, ...], derivatives.DfaState] = (
+            WeakValueDictionary()
+        )
+        self._products: WeakValueDictionary[int, derivatives.Intersection] = WeakValueDictionary()
         self._serials = count()
         self._made = 0
         self.spent = 0
@@ -70,18 +61,18 @@ class Automaton:
         automaton.start = automaton.state_of(body)
         return automaton
 
-    def moves(self, state: DfaState) -> tuple[tuple[Ranges, DfaState], ...]:
+    def moves(self, state: derivatives.DfaState) -> tuple[tuple[Ranges, derivatives.DfaState], ...]:
         """Disjoint sets of characters, each with the state that it leads to; a text can be accepted from every one."""
         moves = state.moves
         if moves is None:
             moves = state.moves = self._partition(self.steps(state).moves)
         return moves
 
-    def states(self, start: DfaState | None = None) -> Iterator[DfaState]:
+    def states(self, start: derivatives.DfaState | None = None) -> Iterator[derivatives.DfaState]:
         """The first state and all states reachable from it, each made when the iterator reaches it."""
         return reachable([start or self.start], lambda state: [target for _, target in self.moves(state)])
 
-    def after(self, state: DfaState, char: str) -> DfaState | None:
+    def after(self, state: derivatives.DfaState, char: str) -> derivatives.DfaState | None:
         """The state that the character leads to; None if there is none."""
         try:
             return state.targets[char]
@@ -93,29 +84,29 @@ class Automaton:
             found = state.targets[char] = self.state(targets) if targets else None
             return found
 
-    def steps(self, state: DfaState) -> TermSteps:
+    def steps(self, state: derivatives.DfaState) -> derivatives.TermSteps:
         """All possible steps from the state."""
         steps = state.steps
         if steps is None:
             steps = self.terms.steps(state.terms)
             for both, rest in steps.intersections:
                 steps.moves.extend(
-                    Move(ranges, self.terms.cat(target, rest), None)
+                    derivatives.Move(ranges, self.terms.cat(target, rest), None)
                     for ranges, target in self._product(both)
                     if self._is_possible(target)
                 )
             state.steps = steps
         return steps
 
-    def state_of(self, body: Node) -> DfaState:
+    def state_of(self, body: Node) -> derivatives.DfaState:
         """The state before a text of the body. Raises GrammarError."""
         return self.state([self.term_of(body)])
 
-    def term_of(self, body: Node) -> Term:
+    def term_of(self, body: Node) -> derivatives.Term:
         """The term of a body. Raises GrammarError."""
         return bottom_up(body, attrgetter("inner"), self._term)
 
-    def _term(self, node: Node, parts: list[Term]) -> Term:
+    def _term(self, node: Node, parts: list[derivatives.Term]) -> derivatives.Term:
         """The term of a node, given the terms of its parts."""
         terms = self.terms
         if isinstance(node, tree.Literal):
@@ -144,7 +135,7 @@ class Automaton:
             return self._members(node, parts)
         return terms.token(node) if isinstance(node, tree.TokenMatch) else parts[0]
 
-    def _members(self, node: tree.Unordered, parts: list[Term]) -> Term:
+    def _members(self, node: tree.Unordered, parts: list[derivatives.Term]) -> derivatives.Term:
         *listed, separator = parts
         terms = self.terms
         entries = terms.entries(node, tuple(listed), separator)
@@ -157,7 +148,7 @@ class Automaton:
             some = terms.cat(separator, some)
         return terms.choice((terms.empty, some)) if node.may_end(0, 0) else some
 
-    def state(self, terms: Iterable[Term]) -> DfaState:
+    def state(self, terms: Iterable[derivatives.Term]) -> derivatives.DfaState:
         """The state of these terms."""
         key = tuple(merged(self.terms, terms))
         state = self._states.get(key)
@@ -172,7 +163,7 @@ class Automaton:
             self.spent += len(key) if len(key) < LARGE else 10 * len(key)
             if self._made > MAX_REMEMBERED:
                 self._forget()
-            state = self._states[key] = DfaState(next(self._serials), key)
+            state = self._states[key] = derivatives.DfaState(next(self._serials), key)
         return state
 
     def _forget(self) -> None:
@@ -183,27 +174,27 @@ class Automaton:
         for both in list(self._products.values()):
             both.product = None
 
-    def _partition(self, moves: list[Move]) -> tuple[tuple[Ranges, DfaState], ...]:
+    def _partition(self, moves: list[derivatives.Move]) -> tuple[tuple[Ranges, derivatives.DfaState], ...]:
         if len(moves) == 1:
             return ((moves[0].ranges, self.state([moves[0].target])),)
-        by_state: dict[DfaState, list[tuple[int, int]]] = {}
+        by_state: dict[derivatives.DfaState, list[tuple[int, int]]] = {}
         for indices, ranges in _pieces(tuple(move.ranges for move in moves)):
             state = self.state([moves[index].target for index in indices])
             by_state.setdefault(state, []).extend(ranges)
         return tuple(sorted(((chars.union(r), state) for state, r in by_state.items()), key=lambda m: m[0]))
 
-    def _intersection(self, parts: list[Term]) -> Term:
+    def _intersection(self, parts: list[derivatives.Term]) -> derivatives.Term:
         both = self.terms.intersection(self.state([part]) for part in parts)
         return both if self._is_possible(both) else self.terms.never
 
-    def _product(self, both: Intersection) -> list[tuple[Ranges, Intersection]]:
+    def _product(self, both: derivatives.Intersection) -> list[tuple[Ranges, derivatives.Intersection]]:
         """The moves of an intersection, including those that never lead to acceptance."""
         product = both.product
-        if product is None and isinstance(both, Complement):
+        if product is None and isinstance(both, derivatives.Complement):
             product = both.product = self._complement_moves(both.states[0])
             self._products[both.serial] = both
         if product is None:
-            rows: list[tuple[Ranges, tuple[DfaState, ...]]] = [(chars.ALL, ())]
+            rows: list[tuple[Ranges, tuple[derivatives.DfaState, ...]]] = [(chars.ALL, ())]
             for state in both.states:
                 rows = [
                     (common, (*states, target))
@@ -215,21 +206,21 @@ class Automaton:
             self._products[both.serial] = both
         return product
 
-    def _complement_moves(self, state: DfaState) -> list[tuple[Ranges, Intersection]]:
+    def _complement_moves(self, state: derivatives.DfaState) -> list[tuple[Ranges, derivatives.Intersection]]:
         """The moves of a complement; after a character without a move in the state, any text follows."""
         moves = self.moves(state)
         free = chars.complement(chars.union(*(ranges for ranges, _ in moves)))
         listed = [(ranges, self.terms.complement(target)) for ranges, target in moves]
         return [*listed, *([(free, self.terms.complement(self.state(())))] if free else [])]
 
-    def _is_possible(self, start: Intersection) -> bool:
+    def _is_possible(self, start: derivatives.Intersection) -> bool:
         """Whether the intersection contains any text; the results for the visited states are cached.
 
         States nearer to acceptance are visited first: a string of 10 to 1,000 characters has a text of 10.
         """
         if start.possible is not None:
             return start.possible
-        sources: dict[Intersection, list[Intersection]] = {start: []}
+        sources: dict[derivatives.Intersection, list[derivatives.Intersection]] = {start: []}
         waiting, done = [(start.shortest, 0, start)], False
         while waiting and not done:
             check_time()
@@ -276,7 +267,7 @@ def _pieces(listed: tuple[Ranges, ...]) -> tuple[tuple[tuple[int, ...], Ranges],
 _Shape: TypeAlias = tuple[tuple[object, ...], tuple[tuple[int, int], ...]]
 
 
-def merged(terms: Terms, listed: Iterable[Term]) -> list[Term]:
+def merged(terms: derivatives.Terms, listed: Iterable[derivatives.Term]) -> list[derivatives.Term]:
     """The same language in fewer terms: terms that differ only in the bounds of their repetitions are merged.
 
     Without this, `([a-z]{1,3}){0,1000}` would need hundreds of terms for every character.
@@ -284,8 +275,8 @@ def merged(terms: Terms, listed: Iterable[Term]) -> list[Term]:
     distinct = [term for term in dict.fromkeys(listed) if term is not terms.never]
     if len(distinct) < 2:
         return distinct
-    groups: dict[tuple[object, ...], dict[tuple[tuple[int, int], ...], Term]] = {}
-    plain: list[Term] = []
+    groups: dict[tuple[object, ...], dict[tuple[tuple[int, int], ...], derivatives.Term]] = {}
+    plain: list[derivatives.Term] = []
     for term in distinct:
         if term.shape is None:
             term.shape = _shape(term)
@@ -305,34 +296,36 @@ def merged(terms: Terms, listed: Iterable[Term]) -> list[Term]:
 _SPINE = 6  # compared pieces of a term
 
 
-def _shape(term: Term) -> _Shape:
+def _shape(term: derivatives.Term) -> _Shape:
     """The term without the bounds of its first repetitions, and these bounds."""
     skeleton: list[object] = []
     counts: list[tuple[int, int]] = []
     for _ in range(_SPINE):
-        head = term.head if isinstance(term, Cat) else term
-        if isinstance(head, LoopTerm):
+        head = term.head if isinstance(term, derivatives.Cat) else term
+        if isinstance(head, derivatives.LoopTerm):
             skeleton.append((head.body,))
-            counts.append((head.minimum, ENDLESS if head.maximum is None else head.maximum))
+            counts.append((head.minimum, derivatives.ENDLESS if head.maximum is None else head.maximum))
         else:
             skeleton.append(head)
-        if not isinstance(term, Cat):
+        if not isinstance(term, derivatives.Cat):
             return tuple(skeleton), tuple(counts)
         term = term.tail
     skeleton.append(term)
     return tuple(skeleton), tuple(counts)
 
 
-def _rebuilt(terms: Terms, skeleton: tuple[object, ...], counts: tuple[tuple[int, int], ...]) -> Term:
+def _rebuilt(
+    terms: derivatives.Terms, skeleton: tuple[object, ...], counts: tuple[tuple[int, int], ...]
+) -> derivatives.Term:
     whole = terms.empty
     left = list(counts)
     for piece in reversed(skeleton):
-        if isinstance(piece, Term):
+        if isinstance(piece, derivatives.Term):
             part = piece
         else:
             low, high = left.pop()
-            (body,) = cast(tuple[Term], piece)
-            part = terms.loop(body, low, None if high == ENDLESS else high)
+            (body,) = cast(tuple[derivatives.Term], piece)
+            part = terms.loop(body, low, None if high == derivatives.ENDLESS else high)
         whole = terms.cat(part, whole)
     return whole
 

@@ -11,23 +11,12 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from glyphscope.base.errors import GrammarError
+from glyphscope.grammar import tree
 from glyphscope.grammar.chars import Ranges
 from glyphscope.grammar.regular.automaton import Automaton
 from glyphscope.grammar.regular.derivatives import DfaState
 from glyphscope.grammar.regular.formats import FORMATS, format_node
 from glyphscope.grammar.regular.strings import any_character, escaped
-from glyphscope.grammar.tree import (
-    EMPTY,
-    CharClass,
-    Except,
-    Intersect,
-    Node,
-    Repeat,
-    RuleRef,
-    alt,
-    repeat,
-    seq,
-)
 from glyphscope.registry.keywords import LIMITS
 
 MAX_STATES = 2000  # of an intersection written as rules
@@ -65,11 +54,11 @@ class Intersections:
 
     def right_linear(
         self,
-        node: Intersect,
-        new_rule: Callable[[Node], RuleRef],
-        rules: dict[str, Node],
+        node: tree.Intersect,
+        new_rule: Callable[[tree.Node], tree.RuleRef],
+        rules: dict[str, tree.Node],
         note_dropped: Callable[[DroppedPart], None],
-    ) -> Node:
+    ) -> tree.Node:
         """The intersection as a reference to rules, or its only remaining part.
 
         `new_rule` makes a rule with a preliminary body, which is then replaced in `rules`. `note_dropped` is called
@@ -78,17 +67,17 @@ class Intersections:
         parts = list(node.parts)
         while len(parts) > 1:
             try:
-                return _rules_of(self._states(Intersect(tuple(parts))), new_rule, rules)
+                return _rules_of(self._states(tree.Intersect(tuple(parts))), new_rule, rules)
             except _TooLarge:
                 weakest = self._weakest(parts)
                 parts.remove(weakest)
                 why = f"with the rest it needs more than {MAX_STATES:,} rules in GBNF"
                 note_dropped(DroppedPart(_keywords(weakest), why))
-        if isinstance(parts[0], Except):
+        if isinstance(parts[0], tree.Except):
             return _rules_of(self._states(parts[0]), new_rule, rules)
         return parts[0]
 
-    def _states(self, body: Node) -> _States:
+    def _states(self, body: tree.Node) -> _States:
         """The automaton of a node. Raises _TooLarge."""
         try:
             start = self._automaton.state_of(body)
@@ -111,22 +100,24 @@ class Intersections:
             raise _TooLarge from None
         return _States(final, moves)
 
-    def _weakest(self, parts: list[Node]) -> Node:
+    def _weakest(self, parts: list[tree.Node]) -> tree.Node:
         """The part to drop: a length if there is one, else the part with the most states."""
         lengths = [part for part in parts if _is_length(part)]
         droppable = [
-            part for part in parts if not isinstance(part, Except)
+            part for part in parts if not isinstance(part, tree.Except)
         ]  # exceptions end a text, so they must stay
         return lengths[0] if lengths else max(droppable or parts, key=self._count)
 
-    def _count(self, part: Node) -> int:
+    def _count(self, part: tree.Node) -> int:
         try:
             return len(self._states(part).final)
         except _TooLarge:
             return MAX_STATES + 1
 
 
-def _rules_of(states: _States, new_rule: Callable[[Node], RuleRef], rules: dict[str, Node]) -> Node:
+def _rules_of(
+    states: _States, new_rule: Callable[[tree.Node], tree.RuleRef], rules: dict[str, tree.Node]
+) -> tree.Node:
     """A reference to the first state's rule. States reached by several moves become rules, others are inlined.
 
     Moves of a state to itself are a repetition: llguidance needs a step more for each character of a right recursion.
@@ -139,26 +130,26 @@ def _rules_of(states: _States, new_rule: Callable[[Node], RuleRef], rules: dict[
     names: dict[int, str] = {}
     waiting: list[int] = []
 
-    def reference(state: int) -> Node:
+    def reference(state: int) -> tree.Node:
         if state not in names:
-            names[state] = new_rule(EMPTY).name
+            names[state] = new_rule(tree.EMPTY).name
             waiting.append(state)
-        return RuleRef(names[state])
+        return tree.RuleRef(names[state])
 
-    def moves_of(state: int, depth: int) -> Node:
-        options: list[Node] = [EMPTY] if states.final[state] else []
-        stays: list[Node] = []
+    def moves_of(state: int, depth: int) -> tree.Node:
+        options: list[tree.Node] = [tree.EMPTY] if states.final[state] else []
+        stays: list[tree.Node] = []
         for ranges, target in sorted(states.moves[state], key=_width):
             if target == state:
                 stays.append(_class(ranges))
                 continue
             alone = reached[target] == 1 and depth < _MAX_DEPTH
             if not states.moves[target]:
-                following: Node = EMPTY
+                following: tree.Node = tree.EMPTY
             else:
                 following = moves_of(target, depth + 1) if alone else reference(target)
-            options.append(seq(_class(ranges), following))
-        return seq(repeat(alt(*stays)), alt(*options)) if stays else alt(*options)
+            options.append(tree.seq(_class(ranges), following))
+        return tree.seq(tree.repeat(tree.alt(*stays)), tree.alt(*options)) if stays else tree.alt(*options)
 
     start = reference(0)
     for state in waiting:
@@ -171,22 +162,22 @@ def _width(move: tuple[Ranges, int]) -> int:
     return sum(high - low + 1 for low, high in move[0])
 
 
-def _class(ranges: Ranges) -> Node:
-    return seq(chr(ranges[0][0])) if ranges[0][0] == ranges[-1][1] else CharClass(ranges)
+def _class(ranges: Ranges) -> tree.Node:
+    return tree.seq(chr(ranges[0][0])) if ranges[0][0] == ranges[-1][1] else tree.CharClass(ranges)
 
 
-def _is_length(part: Node) -> bool:
-    return isinstance(part, Repeat) and part.body in (any_character("json"), any_character("glyph"))
+def _is_length(part: tree.Node) -> bool:
+    return isinstance(part, tree.Repeat) and part.body in (any_character("json"), any_character("glyph"))
 
 
-def _keywords(part: Node) -> tuple[str, ...]:
-    if isinstance(part, Repeat) and _is_length(part):
+def _keywords(part: tree.Node) -> tuple[str, ...]:
+    if isinstance(part, tree.Repeat) and _is_length(part):
         least, most = LIMITS["length"]
         return (least,) * (part.minimum > 0) + (most,) * (part.maximum is not None)
     return ("format",) if part in _formats() else ("pattern",)
 
 
 @lru_cache(maxsize=1)
-def _formats() -> frozenset[Node]:
+def _formats() -> frozenset[tree.Node]:
     contents = [content for name in FORMATS if (content := format_node(name))]
     return frozenset(escaped(c, notation) for c in contents for notation in ("json", "glyph"))

@@ -11,18 +11,9 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
+from glyphscope import events
 from glyphscope.base.errors import GrammarError, PromptError
 from glyphscope.base.shorten import listed
-from glyphscope.events import (
-    AUTO,
-    AnswerKind,
-    ChatOptions,
-    Message,
-    Sampling,
-    is_needed,
-    read_bias,
-    settings_of,
-)
 from glyphscope.models.chat import RESULTS_AS_USER, results_as_user
 from glyphscope.models.chat_messages import CallStyle, link_results, template_message, with_calls_as_text
 from glyphscope.models.interface import GenerateRequest
@@ -87,13 +78,13 @@ def constraint_of(request: GenerateRequest, dialect: Dialect) -> EndpointConstra
     )
 
 
-_SENT: dict[AnswerKind, str] = {
+_SENT: dict[events.AnswerKind, str] = {
     "schema": "JSON Schema", "regex": "a regular expression", "choice": "a list", "gbnf": "GBNF"
 }  # fmt: skip
 
 
 def _constraint(
-    request: GenerateRequest, dialect: Dialect, enforced: EnforcedKind, field: str, kind: AnswerKind
+    request: GenerateRequest, dialect: Dialect, enforced: EnforcedKind, field: str, kind: events.AnswerKind
 ) -> EndpointConstraint:
     """A constraint of that kind in the field, with its note."""
     value: Any = {
@@ -119,7 +110,7 @@ def _schema(dialect: Dialect, schema: dict[str, Any], name: str) -> dict[str, An
     return {RESPONSE_FORMAT: {"type": "json_schema", "json_schema": named}}
 
 
-def outgoing(messages: Sequence[Message]) -> tuple[list[Message], str]:
+def outgoing(messages: Sequence[events.Message]) -> tuple[list[events.Message], str]:
     """The messages to send, and a note. A tool's result needs the id of an earlier call; if calls are text of the
     assistant, their results are sent as user messages.
     """
@@ -131,7 +122,7 @@ def outgoing(messages: Sequence[Message]) -> tuple[list[Message], str]:
     return linked, ""
 
 
-def readable(messages: Sequence[Message], tools: Sequence[dict[str, Any]]) -> tuple[str, str]:
+def readable(messages: Sequence[events.Message], tools: Sequence[dict[str, Any]]) -> tuple[str, str]:
     """The sent messages as readable text, each under its role, ending before the answer; and the part of the tools."""
     added = f"[tools]\n{json.dumps(list(tools), ensure_ascii=False, indent=1)}\n\n" if tools else ""
     turns = [f"[{message.role}]\n{with_calls_as_text(message)}\n\n" for message in messages]
@@ -163,7 +154,7 @@ def _custom_names(tools: Sequence[dict[str, Any]]) -> Iterator[str]:
     return (tool["custom"]["name"] for tool in tools if tool["type"] == "custom")
 
 
-def _message(message: Message, dialect: Dialect, custom: Collection[str]) -> dict[str, Any]:
+def _message(message: events.Message, dialect: Dialect, custom: Collection[str]) -> dict[str, Any]:
     """The message in OpenAI's form; reasoning is sent only to servers whose templates may read it.
 
     Calls of the tools named in `custom` are those of custom tools.
@@ -227,11 +218,11 @@ def extra_hint(request: GenerateRequest, said: str) -> str:
     return f"Leave the extra field {named[0]} out, or give it another value." if named else ""
 
 
-def _template_fields(chat: ChatOptions, dialect: Dialect) -> dict[str, Any]:
+def _template_fields(chat: events.ChatOptions, dialect: Dialect) -> dict[str, Any]:
     """The fields for the options of the chat template, where the endpoint has any."""
     fields: dict[str, Any] = {}
     variables: dict[str, Any] = {} if chat.thinking == "auto" else {_SWITCH: chat.thinking == "on"}
-    if chat.reasoning_effort != AUTO and dialect.effort:
+    if chat.reasoning_effort != events.AUTO and dialect.effort:
         (variables if dialect.effort == "template" else fields)[_EFFORT] = chat.reasoning_effort
     variables |= chat.template_vars
     return fields | ({TEMPLATE_FIELD: variables} if variables and dialect.template_fields else {})
@@ -257,7 +248,7 @@ def asked_tools(request: GenerateRequest, dialect: Dialect) -> dict[str, Any]:
     return fields | {"tools": named, "tool_choice": "required"}
 
 
-def chat_note(chat: ChatOptions, dialect: Dialect, *, rendered: bool = False) -> str:
+def chat_note(chat: events.ChatOptions, dialect: Dialect, *, rendered: bool = False) -> str:
     """A note on the options of the chat template. Unless the prompt is `rendered` by the server, it is the same with
     all of them.
     """
@@ -265,7 +256,7 @@ def chat_note(chat: ChatOptions, dialect: Dialect, *, rendered: bool = False) ->
     options = []
     if chat.thinking != "auto":
         options.append((f"Thinking {chat.thinking}", TEMPLATE_FIELD if dialect.template_fields else ""))
-    if chat.reasoning_effort != AUTO:
+    if chat.reasoning_effort != events.AUTO:
         place = {"": "", "field": _EFFORT, "template": TEMPLATE_FIELD}[dialect.effort]
         options.append((f"Reasoning effort {chat.reasoning_effort}", place))
     place = TEMPLATE_FIELD if dialect.template_fields else ""
@@ -340,7 +331,7 @@ def _begun(begun: str, messages: list[dict[str, Any]], dialect: Dialect) -> dict
 
 def _biases(request: GenerateRequest, dialect: Dialect) -> list[tuple[int | str, float]] | dict[str, float]:
     """The logit biases that the server has a form for: not those of texts, where it has only ids."""
-    biases = list(map(read_bias, request.sampling.logit_bias))
+    biases = list(map(events.read_bias, request.sampling.logit_bias))
     if dialect.biases == "pairs":
         return biases
     return {str(token): bias for token, bias in biases if isinstance(token, int)}
@@ -349,12 +340,12 @@ def _biases(request: GenerateRequest, dialect: Dialect) -> list[tuple[int | str,
 def _sampling(request: GenerateRequest, dialect: Dialect) -> dict[str, Any]:
     sampling = request.sampling
     fields: dict[str, Any] = {"temperature": sampling.temperature, dialect.most_tokens: request.max_tokens}
-    settings = settings_of(Sampling)
+    settings = events.settings_of(events.Sampling)
     for ours, theirs in {**dialect.sampling, **dialect.sampling_on}.items():
         setting, value = settings[ours], getattr(sampling, ours)
         if sampling.temperature == 0 and ours in ("typical_p", "xtc_probability"):
             value = setting.off  # llama.cpp uses them at temperature 0 too
-        if ours in dialect.sampling or (is_needed(sampling, setting) and value != setting.off):
+        if ours in dialect.sampling or (events.is_needed(sampling, setting) and value != setting.off):
             fields[theirs] = value
     if biases := _biases(request, dialect):
         fields["logit_bias"] = biases

@@ -17,15 +17,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from glyphscope.events import (
-    BEGUN,
-    DEFAULT_CHAT,
-    ConstraintKind,
-    PromptPart,
-    PromptRendered,
-    RunRequest,
-    Spans,
-)
+from glyphscope import events
 from glyphscope.grammar.tree import Grammar
 from glyphscope.models.interface import GenerateRequest, Model, Vocabulary
 from glyphscope.prompting.messages import SYSTEM_PROMPT, RenderedMessages, render_messages
@@ -124,7 +116,7 @@ def _together(pieces: Sequence[MessagePart]) -> Iterator[tuple[str, list[Message
         yield from [(name, inside)] if is_of else ((name, [piece]) for piece in inside)
 
 
-def priced_by_tokens(spans: Sequence[PromptSpan], lengths: Sequence[int]) -> tuple[PromptPart, ...]:
+def priced_by_tokens(spans: Sequence[PromptSpan], lengths: Sequence[int]) -> tuple[events.PromptPart, ...]:
     """The cost of each span by the characters that each token completes: `lengths`, one number per token."""
     prices = [0] * len(spans)
     starts = [span.start for span in spans]
@@ -139,7 +131,7 @@ def priced_by_tokens(spans: Sequence[PromptSpan], lengths: Sequence[int]) -> tup
 
 def priced_by_counting(
     text: str, tokens: int, spans: Sequence[PromptSpan], count_tokens: Callable[[str], int]
-) -> tuple[PromptPart, ...]:
+) -> tuple[events.PromptPart, ...]:
     """The cost of each span as the tokens that it adds to the previous span, if only counts of tokens are known.
 
     The difference from `tokens`, the total, has no text (the token that begins a sequence): the first part gets it. If
@@ -160,9 +152,10 @@ def priced_by_counting(
     return _parts(spans, prices)
 
 
-def _parts(spans: Sequence[PromptSpan], prices: Sequence[int]) -> tuple[PromptPart, ...]:
+def _parts(spans: Sequence[PromptSpan], prices: Sequence[int]) -> tuple[events.PromptPart, ...]:
     return tuple(
-        PromptPart(span.name, span.start, span.end, price, span.of) for span, price in zip(spans, prices)
+        events.PromptPart(span.name, span.start, span.end, price, span.of)
+        for span, price in zip(spans, prices)
     )
 
 
@@ -182,21 +175,21 @@ _SAME = (
 """The fields of a run's request that the model's request has under the same names."""
 
 
-def render_prompt(request: RunRequest, registry: ToolRegistry, model: Model) -> PromptRendered:
+def render_prompt(request: events.RunRequest, registry: ToolRegistry, model: Model) -> events.PromptRendered:
     """The text sent to the model, and the tokens of each of its parts. Raises PromptError and ModelError."""
     return priced_prompt(render_messages(request, registry), model, request)
 
 
 def priced_prompt(
-    messages: RenderedMessages, model: Model, request: RunRequest, begun: str = ""
-) -> PromptRendered:
+    messages: RenderedMessages, model: Model, request: events.RunRequest, begun: str = ""
+) -> events.PromptRendered:
     """The messages in the model's chat template, with the tokens of each part. `request` has the prompt's settings.
 
     `begun` is the beginning of the assistant's answer; the default is the messages'. Raises PromptError and ModelError.
     """
     given = (messages.messages, messages.tools) if messages.tools else (messages.messages,)
     # other implementations of Model need to accept tools and options only if they are used
-    switched: dict[str, Any] = {} if request.chat == DEFAULT_CHAT else {"chat": request.chat}
+    switched: dict[str, Any] = {} if request.chat == events.DEFAULT_CHAT else {"chat": request.chat}
     prompt = model.render_chat(*given, **switched)
     text, tokens = prompt.text, prompt.tokens
     tools = [tool["function"] for tool in messages.tools]
@@ -206,7 +199,7 @@ def priced_prompt(
     if begun and prompt.pieces:
         tokens = 0  # a token may reach across the border, and each count is a request
     if begun:
-        spans.append(PromptSpan(BEGUN, len(text), len(text + begun)))
+        spans.append(PromptSpan(events.BEGUN, len(text), len(text + begun)))
         if tokens:  # counted on the whole text, as a token may reach across the border
             tokens += model.count_tokens(text + begun) - model.count_tokens(text)
         text += begun
@@ -224,7 +217,7 @@ def priced_prompt(
     else:  # an endpoint may not count tokens before the answer
         count = model.count_tokens if tokens or not text else lambda _text: 0
         parts = priced_by_counting(text, tokens, spans, count)
-    return PromptRendered(
+    return events.PromptRendered(
         text=text,
         tokens=tokens,
         cached=0,
@@ -243,7 +236,7 @@ def _is_foreign(span: PromptSpan) -> bool:
 
 
 def with_messages(
-    generation: GenerateRequest, messages: RenderedMessages, begun: str = "", plain: Spans = ()
+    generation: GenerateRequest, messages: RenderedMessages, begun: str = "", plain: events.Spans = ()
 ) -> GenerateRequest:
     """The request with the messages of its prompt, which are sent to endpoints, as these apply their own templates, and
     with the characters of the prompt in which control tokens are `plain` text.
@@ -258,7 +251,7 @@ def with_messages(
 
 
 def generate_request(
-    request: RunRequest,
+    request: events.RunRequest,
     registry: ToolRegistry,
     prompt: str,
     expected: Expected | None = None,
@@ -280,7 +273,7 @@ def generate_request(
 
 
 def generate_under(
-    request: RunRequest, prompt: str, grammar: Callable[[], Grammar], schema: dict[str, Any]
+    request: events.RunRequest, prompt: str, grammar: Callable[[], Grammar], schema: dict[str, Any]
 ) -> GenerateRequest:
     """The request under any grammar, which is built only under a constraint; `schema` is the same for an endpoint."""
     given = schema if request.constraint == "endpoint" else None
@@ -288,13 +281,13 @@ def generate_under(
 
 
 def _generation(
-    request: RunRequest,
+    request: events.RunRequest,
     prompt: str,
     constraint: Callable[[], BuiltGrammar],
     schema: dict[str, Any] | None,
 ) -> GenerateRequest:
     asks_tools = request.native == ENDPOINTS_OWN  # enforced by the endpoint itself, as tool_choice
-    kind: ConstraintKind = "off" if text_only(request) else request.constraint
+    kind: events.ConstraintKind = "off" if text_only(request) else request.constraint
     built = None if kind == "off" or asks_tools else constraint()
     given: dict[str, Any] = {name: getattr(request, name) for name in _SAME}
     if built is not None:
@@ -304,7 +297,7 @@ def _generation(
     return GenerateRequest(prompt=prompt, constraint=kind, schema=schema, **given)
 
 
-def special_tokens(request: RunRequest, model: Model) -> Mapping[str, int]:
+def special_tokens(request: events.RunRequest, model: Model) -> Mapping[str, int]:
     """The ids of the model's special tokens by their texts; empty for a request whose grammar names none."""
     return model.vocabulary().names if request.form else {}
 

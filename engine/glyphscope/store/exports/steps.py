@@ -8,24 +8,10 @@ from datetime import UTC, datetime, timedelta
 from itertools import groupby
 from typing import Any, TypeAlias
 
+from glyphscope import events
 from glyphscope.base.errors import RecordError
 from glyphscope.base.shorten import shorten
 from glyphscope.base.visible import one_line
-from glyphscope.events import (
-    BEGUN,
-    ApprovalGiven,
-    ApprovalNeeded,
-    CallReady,
-    Message,
-    PromptPart,
-    PromptRendered,
-    RunRequest,
-    StageFinished,
-    Token,
-    ToolCall,
-    ToolResult,
-    ToolStarted,
-)
 from glyphscope.prompting.history import HISTORY, MESSAGE
 from glyphscope.runs import RunState, answer_messages, reduce_event
 from glyphscope.runs.state import StageState
@@ -37,7 +23,7 @@ _FIRST_YEAR, _LAST_YEAR = 2010, 2200
 _ROLES = {
     "user": "user", "note": "user", "repair": "user",
     "said": "assistant", "attempt": "assistant", "asked": "assistant",
-    "result": "tool", HISTORY: HISTORY, BEGUN: BEGUN, "template": "",
+    "result": "tool", HISTORY: HISTORY, events.BEGUN: events.BEGUN, "template": "",
 }  # fmt: skip
 """The role of a message by the name of its first part; all other parts belong to system messages."""
 
@@ -52,7 +38,7 @@ class StepGeneration:
     stage: StageState
     began: float
     ended: float
-    messages: tuple[Message, ...]
+    messages: tuple[events.Message, ...]
     begun: str = ""
     first_token: float | None = None
 
@@ -62,18 +48,18 @@ class StepGeneration:
         return self.stage.finished.reason if self.stage.finished is not None else ""
 
     @property
-    def answer(self) -> Message:
+    def answer(self) -> events.Message:
         """The answer as text and valid calls; a call that is a separate part of the answer is not in the text."""
         stage = self.stage
-        calls = tuple(ToolCall(call.tool, call.arguments, call.call) for call in stage.calls)
+        calls = tuple(events.ToolCall(call.tool, call.arguments, call.call) for call in stage.calls)
         if not stage.segments:
-            return Message("assistant", self.begun + stage.text, calls)
+            return events.Message("assistant", self.begun + stage.text, calls)
         ready = {call.call_index for call in stage.calls}
         texts: dict[bool, list[str]] = {False: [], True: []}
         for part in stage.segments:
             if part.kind != "call" or part.call_index not in ready:
                 texts[part.kind == "reasoning"].append(stage.text[part.start : part.end].strip())
-        return Message("assistant", "\n".join(texts[False]), calls, "\n".join(texts[True]))
+        return events.Message("assistant", "\n".join(texts[False]), calls, "\n".join(texts[True]))
 
 
 @dataclass
@@ -90,14 +76,14 @@ class Execution:
     arguments: dict[str, Any]
     began: float
     ended: float
-    result: ToolResult | None = None
+    result: events.ToolResult | None = None
     waited: float = 0.0
 
     @property
-    def message(self) -> Message:
+    def message(self) -> events.Message:
         """The result as sent to the model."""
         sent = "" if self.result is None else self.result.sent or self.result.message
-        return Message("tool", sent, tool_call_id=self.call, name=self.tool)
+        return events.Message("tool", sent, tool_call_id=self.call, name=self.tool)
 
 
 Step: TypeAlias = StepGeneration | Execution
@@ -126,11 +112,11 @@ class RunSteps:
         return [step for step in self.steps if isinstance(step, Execution)]
 
     @property
-    def messages(self) -> tuple[Message, ...]:
+    def messages(self) -> tuple[events.Message, ...]:
         """The conversation: the last prompt, its answer, and the results after it."""
         if not self.generations:
             request = self.run.request
-            return (*request.history, Message("user", request.prompt))
+            return (*request.history, events.Message("user", request.prompt))
         last = self.generations[-1]
         later = [each.message for each in self.executions if each.ended >= last.ended and each.result]
         return (*last.messages, last.answer, *later)
@@ -144,20 +130,22 @@ def run_steps(run: RecordedRun) -> RunSteps:
     for event in run.events:
         stage = reduce_event(found.state, event).present
         found.ended = max(found.ended, event.t)
-        if isinstance(event, PromptRendered) and (made is None or made.stage is not stage):
+        if isinstance(event, events.PromptRendered) and (made is None or made.stage is not stage):
             messages, begun = _messages(event, found.state, run.request)
             made = StepGeneration(stage, stage.began, event.t, messages, begun)
             found.steps.append(made)
-        elif isinstance(event, ApprovalNeeded | ApprovalGiven | ToolStarted | ToolResult):
+        elif isinstance(
+            event, events.ApprovalNeeded | events.ApprovalGiven | events.ToolStarted | events.ToolResult
+        ):
             if event.call not in executions:
                 executions[event.call] = _execution(event, found.state)
                 found.steps.append(executions[event.call])
             _reduce(executions[event.call], event)
         if made is None or made.stage is not stage:
             continue
-        if isinstance(event, Token) and made.first_token is None:
+        if isinstance(event, events.Token) and made.first_token is None:
             made.first_token = event.t
-        if isinstance(event, StageFinished) or stage.finished is None:
+        if isinstance(event, events.StageFinished) or stage.finished is None:
             made.ended = event.t
     return found
 
@@ -184,39 +172,43 @@ def wall_clock(text: str) -> datetime | None:
 
 
 def _execution(
-    event: ApprovalNeeded | ApprovalGiven | ToolStarted | ToolResult, state: RunState
+    event: events.ApprovalNeeded | events.ApprovalGiven | events.ToolStarted | events.ToolResult,
+    state: RunState,
 ) -> Execution:
     ready = [call for stage in state.stages for call in stage.calls if call.call == event.call]
-    call = ready[-1] if ready else CallReady(tool=getattr(event, "tool", ""), arguments={}, text="")
+    call = ready[-1] if ready else events.CallReady(tool=getattr(event, "tool", ""), arguments={}, text="")
     return Execution(event.call, call.tool, "", call.arguments, event.t, event.t)
 
 
-def _reduce(made: Execution, event: ApprovalNeeded | ApprovalGiven | ToolStarted | ToolResult) -> None:
+def _reduce(
+    made: Execution,
+    event: events.ApprovalNeeded | events.ApprovalGiven | events.ToolStarted | events.ToolResult,
+) -> None:
     match event:
-        case ApprovalGiven():
+        case events.ApprovalGiven():
             made.waited, made.arguments = event.t - made.began, event.arguments
             made.began = event.t
-        case ToolStarted():
+        case events.ToolStarted():
             made.began, made.source, made.arguments = event.t, event.source, event.arguments
-        case ToolResult():
+        case events.ToolResult():
             made.result, made.source = event, event.source or made.source
     made.ended = event.t
 
 
 def _messages(
-    prompt: PromptRendered, state: RunState, request: RunRequest
-) -> tuple[tuple[Message, ...], str]:
+    prompt: events.PromptRendered, state: RunState, request: events.RunRequest
+) -> tuple[tuple[events.Message, ...], str]:
     """The messages of a prompt, from its parts, and the begun answer; a prompt without parts is one message."""
     if not prompt.parts:
-        return (Message("user", prompt.text),), ""
+        return (events.Message("user", prompt.text),), ""
     inside = request.strategy == "loop" and request.native in ("template", "openai")
-    messages: list[Message] = []
+    messages: list[events.Message] = []
     begun = ""
-    notes: list[Message] = []
+    notes: list[events.Message] = []
     shown: set[int] = set()
     for role, parts in _groups(prompt.parts):
         text = "".join(prompt.text[part.start : part.end] for part in parts)
-        if role == BEGUN:
+        if role == events.BEGUN:
             begun = text
         elif role == HISTORY:
             number = _number(parts[0])
@@ -226,15 +218,15 @@ def _messages(
         elif inside and role in ("assistant", "tool"):
             continue  # the calls of these turns are text of the template; they are taken from the run
         else:
-            (notes if parts[0].name == "note" else messages).append(Message(role, text))
+            (notes if parts[0].name == "note" else messages).append(events.Message(role, text))
     said = answer_messages(state, request) if inside else ()
     return (*messages, *said, *notes), begun
 
 
-def _groups(parts: tuple[PromptPart, ...]) -> Iterator[tuple[str, list[PromptPart]]]:
+def _groups(parts: tuple[events.PromptPart, ...]) -> Iterator[tuple[str, list[events.PromptPart]]]:
     """The parts of each message with its role. The chat template's text separates messages."""
 
-    def role(part: PromptPart) -> str:
+    def role(part: events.PromptPart) -> str:
         return _ROLES.get(part.name, "system")
 
     for is_template, group in groupby(parts, lambda part: part.name == "template"):
@@ -252,7 +244,7 @@ def _groups(parts: tuple[PromptPart, ...]) -> Iterator[tuple[str, list[PromptPar
             yield first, found
 
 
-def _number(part: PromptPart) -> int:
+def _number(part: events.PromptPart) -> int:
     """The number, from 1, of the history's message to which the part belongs; 0 if unknown."""
     name = part.of.partition(",")[0].removeprefix(MESSAGE)
     return int(name) if name.isdecimal() else 0

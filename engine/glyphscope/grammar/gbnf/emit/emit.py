@@ -20,6 +20,7 @@ from typing import NamedTuple
 from glyphscope.base.errors import GrammarError
 from glyphscope.base.lines import common_length
 from glyphscope.base.visible import visible
+from glyphscope.grammar import tree
 from glyphscope.grammar.gbnf.emit.gbnf_text import Speller
 from glyphscope.grammar.gbnf.emit.plain_rules import (
     expansion,
@@ -35,48 +36,23 @@ from glyphscope.grammar.regular.strings import any_character, string_node
 from glyphscope.grammar.rules import RuleBook
 from glyphscope.grammar.time_limit import check_time, limited
 from glyphscope.grammar.traversal import reachable
-from glyphscope.grammar.tree import (
-    EMPTY,
-    NEVER,
-    NOWHERE,
-    Alt,
-    ByIdentity,
-    Except,
-    Grammar,
-    Intersect,
-    Literal,
-    Node,
-    Ordered,
-    Origin,
-    Repeat,
-    Rule,
-    RuleRef,
-    Seq,
-    Terminal,
-    Unenforced,
-    alt,
-    refs,
-    repeat,
-    seq,
-    walk,
-)  # fmt: skip
 from glyphscope.registry.facts import EVERY_NUMBER
 
 ROOT = "root"
 MAX_INLINE = 24  # nodes of a lexeme that is written at each of its uses
 
-_QUOTE = Literal('"')
+_QUOTE = tree.Literal('"')
 _CHARACTERS = frozenset((any_character("json"), any_character("glyph")))
 
 
-def _known() -> dict[Node, str]:
+def _known() -> dict[tree.Node, str]:
     """The lexemes that have the same name in all grammars."""
-    named: dict[Node, str] = {
+    named: dict[tree.Node, str] = {
         number_node(EVERY_NUMBER): "number",
         integer_node(-MAX_INTEGER, MAX_INTEGER): "integer",
     }
     for node in (string_node("json"), string_node("glyph")):
-        assert isinstance(node, Terminal)
+        assert isinstance(node, tree.Terminal)
         named[node.body] = "string"
     return named
 
@@ -92,13 +68,13 @@ class GbnfText:
     """
 
     text: str
-    origins: dict[str, Origin]
-    unenforced: tuple[Unenforced, ...] = ()
-    ordered: tuple[Ordered, ...] = ()
+    origins: dict[str, tree.Origin]
+    unenforced: tuple[tree.Unenforced, ...] = ()
+    ordered: tuple[tree.Ordered, ...] = ()
 
 
 def emit_gbnf(
-    grammar: Grammar, *, comments: bool = False, notes: Callable[[Origin], str] = lambda _: ""
+    grammar: tree.Grammar, *, comments: bool = False, notes: Callable[[tree.Origin], str] = lambda _: ""
 ) -> GbnfText:
     """The grammar for llama.cpp, beginning with `root`; each rule precedes the rules that it refers to.
 
@@ -107,15 +83,15 @@ def emit_gbnf(
     lists. Raises GrammarError if the time limit is exceeded.
     """
     with limited(grammar):
-        return _emitter(grammar).emit(notes) if comments else _plain(ByIdentity(grammar))
+        return _emitter(grammar).emit(notes) if comments else _plain(tree.ByIdentity(grammar))
 
 
 @lru_cache(maxsize=8)
-def _plain(key: ByIdentity[Grammar]) -> GbnfText:
+def _plain(key: tree.ByIdentity[tree.Grammar]) -> GbnfText:
     return _emitter(key.value).emit(None)
 
 
-def _emitter(grammar: Grammar) -> _Emitter:
+def _emitter(grammar: tree.Grammar) -> _Emitter:
     plain = with_plain_orders(grammar)
     flat = plain.grammar if plain.grammar.lexed else limit_depth(plain.grammar)
     return _Emitter(without_empty_iterations(flat), plain.unenforced, plain.ordered)
@@ -136,24 +112,29 @@ class _Emitter:
     """
 
     def __init__(
-        self, grammar: Grammar, unenforced: tuple[Unenforced, ...], ordered: tuple[Ordered, ...]
+        self,
+        grammar: tree.Grammar,
+        unenforced: tuple[tree.Unenforced, ...],
+        ordered: tuple[tree.Ordered, ...],
     ) -> None:
         self.grammar = grammar
         self.ordered = ordered
-        self.rules: dict[str, Node] = {}
-        self.origins: dict[str, Origin] = {}
+        self.rules: dict[str, tree.Node] = {}
+        self.origins: dict[str, tree.Origin] = {}
         self.unenforced = dict.fromkeys(unenforced)
         self.speller = Speller(ROOT, grammar.root, grammar.rules)
-        self._shared: dict[Node, _SharedRule] = {}
+        self._shared: dict[tree.Node, _SharedRule] = {}
         self._intersections = Intersections()
         self._dropped: list[DroppedPart] = []  # from the lexeme that is being written
         self._uses = Counter[
             int
         ]()  # of each lexeme's body, by identity: a body with several uses becomes a rule
 
-    def emit(self, notes: Callable[[Origin], str] | None) -> GbnfText:
-        lexemes = (node for rule in self.grammar.rules.values() for node in walk(rule.body, skip=Terminal))
-        self._uses = Counter(id(node.body) for node in lexemes if isinstance(node, Terminal))
+    def emit(self, notes: Callable[[tree.Origin], str] | None) -> GbnfText:
+        lexemes = (
+            node for rule in self.grammar.rules.values() for node in tree.walk(rule.body, skip=tree.Terminal)
+        )
+        self._uses = Counter(id(node.body) for node in lexemes if isinstance(node, tree.Terminal))
         for rule in self.grammar.rules.values():
             name = self.speller.name(rule.name)
             if rule.origin is not None:
@@ -161,7 +142,7 @@ class _Emitter:
             self.rules[name] = self._node(rule.body, rule)
         self._drop_impossible()
         lines = []
-        for name in reachable([ROOT], lambda name: refs(self.rules[name])):
+        for name in reachable([ROOT], lambda name: tree.refs(self.rules[name])):
             if notes is not None and name in self.origins:
                 lines.append(_comment(self.origins[name], notes))
             lines.append(self.speller.rule(name, self.rules[name]))
@@ -169,52 +150,52 @@ class _Emitter:
 
     def _drop_impossible(self) -> None:
         """Leave out the rules without a text, such as an intersection that is empty: GBNF cannot write them."""
-        if NEVER not in self.rules.values():
+        if tree.NEVER not in self.rules.values():
             return
-        book = RuleBook({name: Rule(name, body) for name, body in self.rules.items()})
+        book = RuleBook({name: tree.Rule(name, body) for name, body in self.rules.items()})
         self.rules = {name: rule.body for name, rule in book.grammar(ROOT, ()).rules.items()}
         if ROOT not in self.rules:
             raise GrammarError("The grammar derives no text at all.", where=self.grammar.root)
 
-    def _new_rule(self, hint: str, body: Node, owner: Rule) -> RuleRef:
+    def _new_rule(self, hint: str, body: tree.Node, owner: tree.Rule) -> tree.RuleRef:
         """A separate rule for a finished body."""
         name = self.speller.fresh(hint)
         self.rules[name] = body
         if owner.origin is not None:
             self.origins[name] = owner.origin
-        return RuleRef(name)
+        return tree.RuleRef(name)
 
-    def _for_all(self, hint: str, key: Node, make: Callable[[str], Node]) -> Node:
+    def _for_all(self, hint: str, key: tree.Node, make: Callable[[str], tree.Node]) -> tree.Node:
         """The rule, without an origin, that all places share for the node `key`; `make` returns its body."""
         shared = self._shared.get(key)
         if shared is None:
             shared = self._shared[key] = _SharedRule(self.speller.fresh(hint))
             self.rules[shared.name] = make(shared.name)
-        return RuleRef(shared.name)
+        return tree.RuleRef(shared.name)
 
-    def _named(self, hint: str, body: Node) -> Node:
+    def _named(self, hint: str, body: tree.Node) -> tree.Node:
         """The rule that all places share for a lexeme."""
-        return self._for_all(hint, body, lambda name: self._lexeme_body(body, Rule(name, body)))
+        return self._for_all(hint, body, lambda name: self._lexeme_body(body, tree.Rule(name, body)))
 
-    def _node(self, node: Node, owner: Rule) -> Node:
-        if isinstance(node, RuleRef):
-            return RuleRef(self.speller.name(node.name))
-        if isinstance(node, Terminal):
+    def _node(self, node: tree.Node, owner: tree.Rule) -> tree.Node:
+        if isinstance(node, tree.RuleRef):
+            return tree.RuleRef(self.speller.name(node.name))
+        if isinstance(node, tree.Terminal):
             return self._lexeme(node.body, owner)
-        if isinstance(node, Seq):
-            return seq(*(self._node(part, owner) for part in node.parts))
-        if isinstance(node, Alt):
+        if isinstance(node, tree.Seq):
+            return tree.seq(*(self._node(part, owner) for part in node.parts))
+        if isinstance(node, tree.Alt):
             if node in _CHARACTERS:
                 return self._character(node)
             options = [self._node(option, owner) for option in node.options]
             return self._left_factored(options, owner)
-        if isinstance(node, Repeat):
+        if isinstance(node, tree.Repeat):
             return self._repeated(node, owner)
-        if isinstance(node, Intersect):
+        if isinstance(node, tree.Intersect):
             return self._intersection(node, owner)
         return node
 
-    def _lexeme(self, body: Node, owner: Rule) -> Node:
+    def _lexeme(self, body: tree.Node, owner: tree.Rule) -> tree.Node:
         known = _KNOWN.get(body)
         if known is not None:
             return self._named(known, body)
@@ -228,55 +209,63 @@ class _Emitter:
             shared = self._shared[body] = _SharedRule(rule.name, tuple(self._dropped))
         else:
             self._report(shared.dropped, owner)
-        return RuleRef(shared.name)
+        return tree.RuleRef(shared.name)
 
-    def _report(self, dropped: Iterable[DroppedPart], owner: Rule) -> None:
+    def _report(self, dropped: Iterable[DroppedPart], owner: tree.Rule) -> None:
         """List the dropped parts as unenforced at the owner's place."""
-        origin = owner.origin or NOWHERE
+        origin = owner.origin or tree.NOWHERE
         for part in dropped:
             self.unenforced.update(dict.fromkeys(origin.unenforced(part.keywords, part.why)))
 
-    def _lexeme_body(self, body: Node, owner: Rule) -> Node:
+    def _lexeme_body(self, body: tree.Node, owner: tree.Rule) -> tree.Node:
         """A lexeme's body. If it ends in any characters and a quote, that end becomes the shared rule of strings."""
-        if isinstance(body, Seq) and len(body.parts) > 1 and body.parts[-1] == _QUOTE:
+        if isinstance(body, tree.Seq) and len(body.parts) > 1 and body.parts[-1] == _QUOTE:
             open_end = body.parts[-2]
-            if isinstance(open_end, Repeat) and open_end.maximum is None and open_end.body in _CHARACTERS:
-                least = repeat(open_end.body, open_end.minimum, open_end.minimum)
-                return seq(self._node(seq(*body.parts[:-2], least), owner), self._string_end(open_end.body))
+            if (
+                isinstance(open_end, tree.Repeat)
+                and open_end.maximum is None
+                and open_end.body in _CHARACTERS
+            ):
+                least = tree.repeat(open_end.body, open_end.minimum, open_end.minimum)
+                return tree.seq(
+                    self._node(tree.seq(*body.parts[:-2], least), owner), self._string_end(open_end.body)
+                )
         return self._node(body, owner)
 
-    def _string_end(self, character: Node) -> Node:
+    def _string_end(self, character: tree.Node) -> tree.Node:
         """Any characters and the closing quote, by right recursion."""
 
-        def end(name: str) -> Node:
+        def end(name: str) -> tree.Node:
             raw, escape = self._raw_and_escape(character)
-            return alt('"', seq(escape, RuleRef(name)), seq(raw, RuleRef(name)))
+            return tree.alt('"', tree.seq(escape, tree.RuleRef(name)), tree.seq(raw, tree.RuleRef(name)))
 
-        return self._for_all("string-end", repeat(character), end)
+        return self._for_all("string-end", tree.repeat(character), end)
 
-    def _character(self, character: Node) -> Node:
-        return self._for_all("char", character, lambda _: alt(*reversed(self._raw_and_escape(character))))
+    def _character(self, character: tree.Node) -> tree.Node:
+        return self._for_all(
+            "char", character, lambda _: tree.alt(*reversed(self._raw_and_escape(character)))
+        )
 
-    def _raw_and_escape(self, character: Node) -> tuple[Node, Node]:
-        assert isinstance(character, Alt) and len(character.options) == 2
+    def _raw_and_escape(self, character: tree.Node) -> tuple[tree.Node, tree.Node]:
+        assert isinstance(character, tree.Alt) and len(character.options) == 2
         raw, escape = character.options
         return raw, self._named("escape", escape)
 
-    def _repeated(self, node: Repeat, owner: Rule) -> Node:
+    def _repeated(self, node: tree.Repeat, owner: tree.Rule) -> tree.Node:
         if node == WHITE:
             return self._for_all("ws", WHITE, lambda _: WHITE)
         body = self._node(node.body, owner)
-        if body == NEVER:
-            return EMPTY if node.minimum == 0 else NEVER
+        if body == tree.NEVER:
+            return tree.EMPTY if node.minimum == 0 else tree.NEVER
 
-        def block(inner: Node) -> Node:
+        def block(inner: tree.Node) -> tree.Node:
             return self._new_rule(f"{self.speller.name(owner.name)}-block", inner, owner)
 
         if expansion(body, node.minimum, node.maximum) is None:
             body = block(body)
         return repeated(body, node.minimum, node.maximum, block)
 
-    def _intersection(self, node: Intersect, owner: Rule) -> Node:
+    def _intersection(self, node: tree.Intersect, owner: tree.Rule) -> tree.Node:
         shared = self._shared.get(node)
         if shared is None:
             hint = f"{self.speller.name(owner.name)}-text"
@@ -286,20 +275,20 @@ class _Emitter:
             )
             parts = tuple(dropped)
         else:
-            ready, parts = RuleRef(shared.name), shared.dropped
+            ready, parts = tree.RuleRef(shared.name), shared.dropped
         self._dropped += parts
         self._report(parts, owner)
-        if isinstance(ready, Intersect):
-            return NEVER
-        if not isinstance(ready, RuleRef):
+        if isinstance(ready, tree.Intersect):
+            return tree.NEVER
+        if not isinstance(ready, tree.RuleRef):
             return self._node(ready, owner)
         self._shared[node] = _SharedRule(ready.name, parts)
         return ready
 
-    def _left_factored(self, options: list[Node], owner: Rule) -> Node:
+    def _left_factored(self, options: list[tree.Node], owner: tree.Rule) -> tree.Node:
         """The alternatives, if there are many, with common prefixes factored out, letter by letter."""
         if len(options) <= MAX_BESIDE:
-            return alt(*options)
+            return tree.alt(*options)
         name = self.speller.name(owner.name)
         factoring = Factoring(options, lambda hint, body: self._new_rule(f"{name}-{hint}", body, owner))
         for rule, body in factoring.rules():
@@ -307,7 +296,7 @@ class _Emitter:
         return factoring.whole
 
 
-def _comment(origin: Origin, notes: Callable[[Origin], str]) -> str:
+def _comment(origin: tree.Origin, notes: Callable[[tree.Origin], str]) -> str:
     """The line before a rule: the tool, the place in its schema, and the words for the place."""
     place = f"{origin.tool} {origin.pointer}".rstrip()
     words = notes(origin)
@@ -315,8 +304,8 @@ def _comment(origin: Origin, notes: Callable[[Origin], str]) -> str:
     return visible(" ".join(line.splitlines()))
 
 
-def _is_short(lexeme: Node) -> bool:
-    return not any(True for _ in islice(walk(lexeme, skip=Except), MAX_INLINE, None))
+def _is_short(lexeme: tree.Node) -> bool:
+    return not any(True for _ in islice(tree.walk(lexeme, skip=tree.Except), MAX_INLINE, None))
 
 
 MAX_BESIDE = 8  # alternatives that are not factored
@@ -328,7 +317,7 @@ class _Option(NamedTuple):
 
     text: str
     number: int
-    rest: tuple[Node, ...]
+    rest: tuple[tree.Node, ...]
 
 
 class _Group(NamedTuple):
@@ -345,34 +334,36 @@ class Factoring:
     `new_rule(hint, body)` makes a rule.
     """
 
-    def __init__(self, options: Sequence[Node], new_rule: Callable[[str, Node], RuleRef]) -> None:
+    def __init__(
+        self, options: Sequence[tree.Node], new_rule: Callable[[str, tree.Node], tree.RuleRef]
+    ) -> None:
         self._new_rule = new_rule
         self._waiting: list[tuple[str, _Group]] = []
-        others: list[tuple[int, Node]] = []
+        others: list[tuple[int, tree.Node]] = []
         begun: list[_Option] = []
         for index, option in enumerate(options):
-            first, *rest = option.parts if isinstance(option, Seq) and option.parts else (option,)
-            if isinstance(first, Literal) and first.text:
+            first, *rest = option.parts if isinstance(option, tree.Seq) and option.parts else (option,)
+            if isinstance(first, tree.Literal) and first.text:
                 begun.append(_Option(first.text, index, tuple(rest)))
             else:
                 others.append((index, option))
         self._options = sorted(begun, key=itemgetter(0))
         self.whole = self._factored(_Group(0, len(begun), 0), others, 0)
 
-    def rules(self) -> Iterator[tuple[str, Node]]:
+    def rules(self) -> Iterator[tuple[str, tree.Node]]:
         """The bodies of the rules that were made without one."""
         while self._waiting:
             check_time()
             name, group = self._waiting.pop()
             yield name, self._factored(group, [], 0)
 
-    def _factored(self, group: _Group, others: Sequence[tuple[int, Node]], depth: int) -> Node:
+    def _factored(self, group: _Group, others: Sequence[tuple[int, tree.Node]], depth: int) -> tree.Node:
         low, high, at = group
         options = self._options
         if high - low + len(others) <= MAX_BESIDE:
             return _in_order([*others, *((o.number, _from(o, at)) for o in options[low:high])])
         if depth >= _MAX_DEPTH:
-            rule = self._new_rule(str(at), EMPTY)
+            rule = self._new_rule(str(at), tree.EMPTY)
             self._waiting.append((rule.name, group))
             return rule
         parts = [*others]
@@ -386,18 +377,18 @@ class Factoring:
             if end - low > 1:
                 common = at + common_length(first[at:], options[end - 1].text[at:])
                 rest = self._factored(_Group(low, end, common), (), depth + 1)
-                if isinstance(rest, Alt) and len(rest.options) > MAX_BESIDE:
+                if isinstance(rest, tree.Alt) and len(rest.options) > MAX_BESIDE:
                     rest = self._new_rule(str(common - at), rest)
-                node = seq(first[at:common], rest)
+                node = tree.seq(first[at:common], rest)
             parts.append((min(map(itemgetter(1), options[low:end])), node))
             low = end
         return _in_order(parts)
 
 
-def _from(option: _Option, at: int) -> Node:
+def _from(option: _Option, at: int) -> tree.Node:
     """The option from a letter of its literal on."""
-    return seq(option.text[at:], *option.rest)
+    return tree.seq(option.text[at:], *option.rest)
 
 
-def _in_order(parts: Sequence[tuple[int, Node]]) -> Node:
-    return alt(*(node for _, node in sorted(parts, key=itemgetter(0))))
+def _in_order(parts: Sequence[tuple[int, tree.Node]]) -> tree.Node:
+    return tree.alt(*(node for _, node in sorted(parts, key=itemgetter(0))))

@@ -17,18 +17,8 @@ from glyphscope.grammar.gbnf.diagnostics import CODES, Diagnostic, Fix, fix, rep
 from glyphscope.grammar.gbnf.emit.gbnf_text import spell_class
 from glyphscope.grammar.gbnf.lint.analysis import Analysis
 from glyphscope.grammar.gbnf.lint.rule_properties import MAX_REPETITIONS, PerRule
+from glyphscope.grammar.gbnf.parse import syntax
 from glyphscope.grammar.gbnf.parse.literals import IMPOSSIBLE, LAST, characters, ranges_of, united
-from glyphscope.grammar.gbnf.parse.syntax import (
-    Alternatives,
-    Class,
-    GroupItem,
-    Item,
-    Quoted,
-    Repetition,
-    RuleSyntax,
-    Sequence,
-    TokenItem,
-)
 
 OPTIONALS = 12
 """Consecutive optional items from which on tokens are slow. Measured (49,000 tokens): one item 4 ms per token, 12
@@ -80,7 +70,7 @@ def _token(analysis: Analysis, start: int, end: int, name: str) -> Diagnostic:
     return report("token-of-model", message, start, end)
 
 
-def _too_large(rule: RuleSyntax, start: int, end: int, rules: int, times: int) -> Diagnostic:
+def _too_large(rule: syntax.RuleSyntax, start: int, end: int, rules: int, times: int) -> Diagnostic:
     what = f"{times:,} times" if rules == 1 else f"{rules:,} rules {times:,} times"
     message = f"llama.cpp repeats at most {MAX_REPETITIONS:,} rules, and this makes {what}."
     if rules == 1:
@@ -98,33 +88,33 @@ def _moved(note: Diagnostic, by: int) -> Diagnostic:
 class _ItemChecks:
     """The notes of one rule, in the order of its text."""
 
-    def __init__(self, rule: RuleSyntax, text: str) -> None:
+    def __init__(self, rule: syntax.RuleSyntax, text: str) -> None:
         self.offset = rule.start
         self.text = text
         self.diagnostics: list[Diagnostic] = []
         self.tokens: list[tuple[int, int, str]] = []
-        waiting: list[Alternatives | Sequence | Item] = [rule.body]
+        waiting: list[syntax.Alternatives | syntax.Sequence | syntax.Item] = [rule.body]
         while waiting:
             checkpoint()
             node = waiting.pop()
-            if isinstance(node, Alternatives):
+            if isinstance(node, syntax.Alternatives):
                 waiting += node.options[::-1]
                 if len(node.options) > 1:
                     self.alternatives(node)
-            elif isinstance(node, Sequence):
+            elif isinstance(node, syntax.Sequence):
                 waiting += node.items[::-1]
                 if len(node.items) >= OPTIONALS:
                     self.optionals(node)
-            elif isinstance(node, GroupItem):
+            elif isinstance(node, syntax.GroupItem):
                 waiting.append(node.body)
-            elif isinstance(node, Repetition):
+            elif isinstance(node, syntax.Repetition):
                 waiting.append(node.item)
                 self.repetition(node)
-            elif isinstance(node, Quoted):
+            elif isinstance(node, syntax.Quoted):
                 self.quoted(node)
-            elif isinstance(node, Class):
+            elif isinstance(node, syntax.Class):
                 self.character_class(node)
-            elif isinstance(node, TokenItem):
+            elif isinstance(node, syntax.TokenItem):
                 self.token(node)
 
     def note(self, code: str, message: str, start: int, end: int, repair: Fix | None = None) -> None:
@@ -132,7 +122,7 @@ class _ItemChecks:
             return
         self.diagnostics.append(_moved(report(code, message, start, end, repair), -self.offset))
 
-    def repetition(self, node: Repetition) -> None:
+    def repetition(self, node: syntax.Repetition) -> None:
         start, end, low, high = node.operator, node.end, node.minimum, node.maximum
         if low >= _TOO_LARGE or (high or 0) >= _TOO_LARGE:
             self.note("repetition-too-large", "This number is too large for llama.cpp.", start, end)
@@ -161,14 +151,14 @@ class _ItemChecks:
                 repair = None  # inside another repetition, the limits would multiply
             self.note("unbounded-space", message, start, end, repair)
 
-    def token(self, node: TokenItem) -> None:
+    def token(self, node: syntax.TokenItem) -> None:
         if isinstance(node.token, str):
             begin = node.start + node.negated
             self.tokens.append((begin - self.offset, node.end - self.offset, node.token))
         elif node.token >= _TOO_LARGE:
             self.note("token-id", "This number is too large for llama.cpp.", node.start, node.end)
 
-    def quoted(self, node: Quoted) -> None:
+    def quoted(self, node: syntax.Quoted) -> None:
         raw = self.text[node.start + 1 : node.end - 1]
         if "\\" in raw or "\n" in raw or "\r" in raw:
             self.spelling(raw, node.start, node.end, "quote")
@@ -177,7 +167,7 @@ class _ItemChecks:
                 if c.code > LAST or 0xD800 <= c.code <= 0xDFFF:
                     self.impossible(c.code, node.start + 1 + c.start, node.start + 1 + c.end)
 
-    def character_class(self, node: Class) -> None:
+    def character_class(self, node: syntax.Class) -> None:
         raw = self.text[node.start + 1 : node.end - 1]
         if not node.ranges:
             message = "This class is empty; llama.cpp reads it as the empty text."
@@ -211,7 +201,7 @@ class _ItemChecks:
             elif item.low > LAST or 0xD800 <= item.low <= item.high <= 0xDFFF:
                 self.impossible(item.low, start, end)
 
-    def negated_class(self, node: Class) -> None:
+    def negated_class(self, node: syntax.Class) -> None:
         """A class that excludes multi-byte characters."""
         excluded = united(node.ranges)
         rejected = also_rejected(excluded)
@@ -250,12 +240,14 @@ class _ItemChecks:
     def impossible(self, code: int, start: int, end: int) -> None:
         self.note("no-such-character", f"No text can contain the code point U+{code:04X}.", start, end)
 
-    def alternatives(self, node: Alternatives) -> None:
+    def alternatives(self, node: syntax.Alternatives) -> None:
         """Duplicates, and single characters that a neighbouring class contains; other overlaps are not certain."""
-        texts: dict[str, Sequence] = {}
+        texts: dict[str, syntax.Sequence] = {}
         classes = [option.items[0] for option in node.options if len(option.items) == 1]
-        ranges = [r for item in classes if isinstance(item, Class) and not item.negated for r in item.ranges]
-        before: Sequence | None = None
+        ranges = [
+            r for item in classes if isinstance(item, syntax.Class) and not item.negated for r in item.ranges
+        ]
+        before: syntax.Sequence | None = None
         for option in node.options:
             checkpoint()
             if len(self.diagnostics) >= _MAX_NOTES:
@@ -269,7 +261,9 @@ class _ItemChecks:
                 message = "Duplicate alternative. Delete one of the two."
                 self.note("same-alternative", message, option.start, option.end, repair)
             elif (
-                isinstance(first, Quoted) and len(first.text) == 1 and _within(ord(first.text), ranges[:100])
+                isinstance(first, syntax.Quoted)
+                and len(first.text) == 1
+                and _within(ord(first.text), ranges[:100])
             ):
                 message = (
                     f"{text} is already in the class next to it, so there are two ways to read it. Delete it."
@@ -280,18 +274,18 @@ class _ItemChecks:
             texts.setdefault(text, option)
             before = option
 
-    def optionals(self, node: Sequence) -> None:
+    def optionals(self, node: syntax.Sequence) -> None:
         """Many consecutive optional items."""
-        row: list[Repetition] = []
+        row: list[syntax.Repetition] = []
         for item in (*node.items, None):
-            if isinstance(item, Repetition) and item.minimum == 0:
+            if isinstance(item, syntax.Repetition) and item.minimum == 0:
                 row.append(item)
                 continue
             if len(row) >= OPTIONALS:
                 self.slow_row(row)
             row = []
 
-    def slow_row(self, row: list[Repetition]) -> None:
+    def slow_row(self, row: list[syntax.Repetition]) -> None:
         start, end = row[0].start, row[-1].end
         same = {self.text[item.item.start : item.item.end] for item in row}
         message = (
@@ -328,17 +322,17 @@ def _within(code: int, ranges: list[tuple[int, int]]) -> bool:
     return any(low <= code <= high for low, high in ranges)
 
 
-def _is_white(item: Item) -> bool:
-    if isinstance(item, Quoted):
+def _is_white(item: syntax.Item) -> bool:
+    if isinstance(item, syntax.Quoted):
         return bool(item.text) and item.text.isspace()
-    if not isinstance(item, Class) or item.negated:
+    if not isinstance(item, syntax.Class) or item.negated:
         return False
     return bool(item.ranges) and all(
         high - low < 6 and all(code in _WHITE for code in range(low, high + 1)) for low, high in item.ranges
     )
 
 
-def _notes(rule: RuleSyntax, text: str) -> Notes:
+def _notes(rule: syntax.RuleSyntax, text: str) -> Notes:
     checks = _ItemChecks(rule, text)
     return Notes(tuple(checks.diagnostics), tuple(checks.tokens))
 

@@ -17,17 +17,7 @@ from itertools import chain
 from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
 from glyphscope.grammar.gbnf.cancellation import checkpoint
-from glyphscope.grammar.gbnf.parse.syntax import (
-    Alternatives,
-    Class,
-    GroupItem,
-    Part,
-    Quoted,
-    Reference,
-    Repetition,
-    RuleSyntax,
-    by_option,
-)
+from glyphscope.grammar.gbnf.parse import syntax
 from glyphscope.grammar.traversal import bottom_up
 
 TERMINAL = None
@@ -123,43 +113,47 @@ _EMPTY, _TERMINAL = _Expanded((), _LIGHT), _Expanded((TERMINAL,), _LIGHT)
 class _Expansion:
     """Collects the inner rules of a rule, and the number of rules that llama.cpp makes of it, in one pass."""
 
-    def __init__(self, rule: RuleSyntax) -> None:
+    def __init__(self, rule: syntax.RuleSyntax) -> None:
         self.rule = rule
         self.inner: list[InnerRule] = []
-        self.loops: list[tuple[Repetition, Option]] = []
+        self.loops: list[tuple[syntax.Repetition, Option]] = []
         self.large_repetitions: list[LargeRepetition] = []
         self.empty_repetitions: list[tuple[int, int]] = []
         self.rules = 0  # made by llama.cpp so far
         self.names: list[str] = []
         self.open_groups: list[tuple[int, int]] = []  # the number of rules and names before each
-        body: Part = rule.body
+        body: syntax.Part = rule.body
         bottom_up(body, self._entered, self._expanded)
 
-    def _entered(self, node: Part) -> tuple[Part, ...]:
+    def _entered(self, node: syntax.Part) -> tuple[syntax.Part, ...]:
         checkpoint()
-        if isinstance(node, GroupItem):
+        if isinstance(node, syntax.GroupItem):
             self.open_groups.append((self.rules, len(self.names)))
             self.rules += 1
         return node.inner
 
-    def _expanded(self, node: Part, parts: list[_Expanded]) -> _Expanded:
-        if isinstance(node, Alternatives):
-            options = (tuple(chain.from_iterable(o for o, _ in item)) for item in by_option(node, parts))
+    def _expanded(self, node: syntax.Part, parts: list[_Expanded]) -> _Expanded:
+        if isinstance(node, syntax.Alternatives):
+            options = (
+                tuple(chain.from_iterable(o for o, _ in item)) for item in syntax.by_option(node, parts)
+            )
             self.inner.append(tuple(options))
             return _EMPTY  # the rule's body, or a group, which knows its place in `inner`
-        if isinstance(node, GroupItem):
+        if isinstance(node, syntax.GroupItem):
             rules, names = self.open_groups.pop()
             return _Expanded((len(self.inner) - 1,), _Weight(self.rules - rules, names, len(self.names)))
-        if isinstance(node, Repetition):
+        if isinstance(node, syntax.Repetition):
             return self._repeated(node, *parts[0])
-        if isinstance(node, Reference):
+        if isinstance(node, syntax.Reference):
             self.names.append(node.name)
             return _Expanded((node.name,), _LIGHT)
-        if (isinstance(node, Quoted) and not node.text) or (isinstance(node, Class) and not node.ranges):
+        if (isinstance(node, syntax.Quoted) and not node.text) or (
+            isinstance(node, syntax.Class) and not node.ranges
+        ):
             return _EMPTY
         return _TERMINAL
 
-    def _repeated(self, node: Repetition, body: Option, weight: _Weight) -> _Expanded:
+    def _repeated(self, node: syntax.Repetition, body: Option, weight: _Weight) -> _Expanded:
         minimum, maximum = node.minimum, node.maximum
         if maximum is not None and maximum > MAX_REPETITIONS:
             maximum = None  # as in llama.cpp
@@ -313,11 +307,11 @@ class PerRule(Generic[Result]):
     Places in its result count from the rule's start, because the rule may move within the document.
     """
 
-    def __init__(self, compute: Callable[[RuleSyntax, str], Result]) -> None:
+    def __init__(self, compute: Callable[[syntax.RuleSyntax, str], Result]) -> None:
         self._compute = compute
         self._remembered: dict[tuple[str, str], Result] = {}
 
-    def __call__(self, rule: RuleSyntax, text: str) -> Result:
+    def __call__(self, rule: syntax.RuleSyntax, text: str) -> Result:
         if rule.end - rule.start > _MAX_LENGTH:
             return self._compute(rule, text)
         # with the name, because the reader may have given the rule a name that is not in its text

@@ -16,6 +16,7 @@ from itertools import islice
 
 from glyphscope.grammar.gbnf.cancellation import checkpoint
 from glyphscope.grammar.gbnf.diagnostics import Diagnostic, Fix, fix, report
+from glyphscope.grammar.gbnf.parse import syntax
 from glyphscope.grammar.gbnf.parse.literals import read_class, read_quoted
 from glyphscope.grammar.gbnf.parse.recovery import (
     HEAD_ALIKE,
@@ -24,19 +25,6 @@ from glyphscope.grammar.gbnf.parse.recovery import (
     SPLIT_HEAD,
     bad_names,
     misplaced,
-)
-from glyphscope.grammar.gbnf.parse.syntax import (
-    Alternatives,
-    AnyCharacter,
-    Comment,
-    GrammarSyntax,
-    GroupItem,
-    Item,
-    Reference,
-    Repetition,
-    RuleSyntax,
-    Sequence,
-    TokenItem,
 )
 
 # The tokens: one compiled expression, so that reading the text again at each keystroke costs milliseconds. Each
@@ -96,19 +84,19 @@ class _Frame:
     def __init__(self, start: int, begin: int) -> None:
         self.start = start
         self.begin = begin  # of the alternative that is being read
-        self.items: list[Item] = []
-        self.options: list[Sequence] = []
+        self.items: list[syntax.Item] = []
+        self.options: list[syntax.Sequence] = []
 
     def end_option(self, end: int) -> None:
         if self.items:
-            option = Sequence(self.items[0].start, self.items[-1].end, tuple(self.items))
+            option = syntax.Sequence(self.items[0].start, self.items[-1].end, tuple(self.items))
         else:
-            option = Sequence(self.begin, max(self.begin, end), ())
+            option = syntax.Sequence(self.begin, max(self.begin, end), ())
         self.options.append(option)
 
-    def body(self, end: int) -> Alternatives:
+    def body(self, end: int) -> syntax.Alternatives:
         self.end_option(end)
-        return Alternatives(self.options[0].start, self.options[-1].end, tuple(self.options))
+        return syntax.Alternatives(self.options[0].start, self.options[-1].end, tuple(self.options))
 
 
 class _RuleBuilder:
@@ -119,7 +107,7 @@ class _RuleBuilder:
         self.name = name
         self.name_span = (start, end)
         self.body_start = body
-        self.references: list[Reference] = []
+        self.references: list[syntax.Reference] = []
         self._frames = [_Frame(body, body)]
         self.items = self._frames[0].items
         """The items of the alternative being read; append to it."""
@@ -151,23 +139,25 @@ class _RuleBuilder:
         """`)`; there must be an open group."""
         frame = self._frames.pop()
         self.items = self._frames[-1].items
-        self.items.append(GroupItem(frame.start, end, frame.body(start)))
+        self.items.append(syntax.GroupItem(frame.start, end, frame.body(start)))
 
     def repeat(self, minimum: int, maximum: int | None, start: int, end: int) -> None:
         """An operator from `start` to `end` on the last item; there must be one."""
         item = self.items[-1]
-        self.items[-1] = Repetition(item.start, end, item, minimum, maximum, start)
+        self.items[-1] = syntax.Repetition(item.start, end, item, minimum, maximum, start)
 
-    def finish(self, end: int) -> RuleSyntax:
+    def finish(self, end: int) -> syntax.RuleSyntax:
         """The rule; `end` is the end of its last token, where groups that are still open are closed."""
         while self.depth:
             self.close(end, end)
         body = self._frames[0].body(max(end, self.body_start))
         start = self.name_span[0]
-        return RuleSyntax(start, max(body.end, end), self.name, self.name_span, body, tuple(self.references))
+        return syntax.RuleSyntax(
+            start, max(body.end, end), self.name, self.name_span, body, tuple(self.references)
+        )
 
 
-def read_gbnf(text: str) -> GrammarSyntax:
+def read_gbnf(text: str) -> syntax.GrammarSyntax:
     """The document of any text; `problems` lists the deviations from llama.cpp's syntax. Never raises."""
     reader = _Reader(text, by_line=False)
     reader.read()
@@ -185,8 +175,8 @@ class _Reader:
         self.limit = len(text)  # where reading stops
         self.by_line = by_line
         self.ran_over = False  # a quote or bracket was read across a line end
-        self.rules: list[RuleSyntax] = []
-        self.comments: list[Comment] = []
+        self.rules: list[syntax.RuleSyntax] = []
+        self.comments: list[syntax.Comment] = []
         self.problems: list[Diagnostic] = []
         self.bad_names: dict[str, list[tuple[int, int]]] = {}  # with the places of each
         self.has_root: bool | None = None  # None: not known yet
@@ -197,9 +187,9 @@ class _Reader:
         self.continued: tuple[int, int] | None = None  # the first token of the rule after it was over
         self.last_end = 0  # the end of the last token other than line ends and comments
 
-    def document(self) -> GrammarSyntax:
+    def document(self) -> syntax.GrammarSyntax:
         problems = sorted(self.problems, key=lambda problem: (problem.start, problem.end))
-        return GrammarSyntax(self.text, tuple(self.rules), tuple(self.comments), tuple(problems))
+        return syntax.GrammarSyntax(self.text, tuple(self.rules), tuple(self.comments), tuple(problems))
 
     def read(self) -> None:
         text, limit, match, position = self.text, self.limit, _LEXER.match, 0
@@ -217,7 +207,7 @@ class _Reader:
                     break
                 continue
             if kind == COMMENT:
-                self.comments.append(Comment(start, position))
+                self.comments.append(syntax.Comment(start, position))
                 continue
             if kind == END:
                 break
@@ -233,7 +223,7 @@ class _Reader:
             rule = self.rule
             assert rule is not None
             if kind == NAME:
-                reference = Reference(start, position, token[1])
+                reference = syntax.Reference(start, position, token[1])
                 rule.references.append(reference)
                 rule.items.append(reference)
             elif kind == QUOTED:
@@ -277,17 +267,17 @@ class _Reader:
             message = "This `)` has no matching `(`. Delete it, or open the group."
             self._report("unopened-group", message, start, end, fix("Delete it", (start, end, "")))
         elif kind == ANY:
-            rule.items.append(AnyCharacter(start, end))
+            rule.items.append(syntax.AnyCharacter(start, end))
         elif kind == TOKEN:
             raw = token[kind]
             inside = raw[1 + raw.startswith("!") : -1]
             number = inside[1:-1] if inside.startswith("[") else ""
             rule.items.append(
-                TokenItem(start, end, _number(number) if number else inside, raw.startswith("!"))
+                syntax.TokenItem(start, end, _number(number) if number else inside, raw.startswith("!"))
             )
         elif kind == BAD_NAME:
             self.bad_names.setdefault(token[kind], []).append((start, end))
-            rule.references.append(Reference(start, end, token[kind]))
+            rule.references.append(syntax.Reference(start, end, token[kind]))
             rule.items.append(rule.references[-1])
         elif kind == DEFINE:
             self._unnamed_rule(start, end)
@@ -303,7 +293,9 @@ class _Reader:
             minimum = _number(token[13])
             maximum = minimum if token[14] is None else None if token[15] is None else _number(token[15])
             raw = token[12]
-            self.comments += [Comment(start + c.start(), start + c.end()) for c in _COMMENT.finditer(raw)]
+            self.comments += [
+                syntax.Comment(start + c.start(), start + c.end()) for c in _COMMENT.finditer(raw)
+            ]
             if not rule.depth and ("\n" in raw or "\r" in raw):
                 self.continued = self.continued or (start, end)
         else:
