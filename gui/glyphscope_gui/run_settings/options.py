@@ -11,23 +11,37 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from glyphscope import events
 from glyphscope.base.shorten import capitalised
+from glyphscope.events import (
+    ANSWER_CHOICES,
+    Choice,
+    Field,
+    LoopSettings,
+    ModelInfo,
+    RepairSettings,
+    RouterSettings,
+    RunRequest,
+    Sampling,
+    Setting,
+    default_order,
+    is_needed,
+    settings_of,
+)
 from glyphscope.prompting.strategies import strategy_preset
 from glyphscope.runs.problems import notation_obstacle
 from glyphscope_gui.shared.language import in_language, tr
 from glyphscope_gui.shared.run_words import value_words
 from glyphscope_gui.shared.settings_grid import shown_words
 
-DEFAULTS = events.RunRequest(prompt="", registry={})
+DEFAULTS = RunRequest(prompt="", registry={})
 _STRUCTS: dict[str, type[msgspec.Struct]] = {
-    "": events.RunRequest, "sampling.": events.Sampling, "loop.": events.LoopSettings, "router.": events.RouterSettings, "repair.": events.RepairSettings,
+    "": RunRequest, "sampling.": Sampling, "loop.": LoopSettings, "router.": RouterSettings, "repair.": RepairSettings,
 }  # fmt: skip
 _ELSEWHERE = ("notation", "constraint", "answer")
 """Settings of a request that are chosen beside the options, or in parts."""
 
 
-def value_of(options: events.RunRequest, name: str) -> Any:
+def value_of(options: RunRequest, name: str) -> Any:
     """The value of that option."""
     value: Any = options
     for part in name.split("."):
@@ -35,7 +49,7 @@ def value_of(options: events.RunRequest, name: str) -> Any:
     return value
 
 
-def changed(options: events.RunRequest, name: str, value: Any) -> dict[str, Any]:
+def changed(options: RunRequest, name: str, value: Any) -> dict[str, Any]:
     """The members of a request that change if that option becomes `value`."""
     part, _, inner = name.rpartition(".")
     return (
@@ -43,22 +57,20 @@ def changed(options: events.RunRequest, name: str, value: Any) -> dict[str, Any]
     )
 
 
-def _listed(name: str, title: str, about: str, usual: str) -> tuple[str, events.Field]:
+def _listed(name: str, title: str, about: str, usual: str) -> tuple[str, Field]:
     """An option that the engine does not state as a setting; `usual` are the words for its default."""
     default = value_of(DEFAULTS, name)
-    return name, events.Field(
-        name, object, default, events.Setting(title, about, choices=(events.Choice(default, usual),))
-    )
+    return name, Field(name, object, default, Setting(title, about, choices=(Choice(default, usual),)))
 
 
 def _template(name: str) -> str:
     return tr("A custom template that replaces the preset:\n\n{template}", template=strategy_preset(name))
 
 
-LISTED: dict[str, events.Field] = dict(
+LISTED: dict[str, Field] = dict(
     (
-        ("answer.kind", events.Field("kind", str, "call", events.Setting(
-            tr("Answer"), in_language(events.settings_of(events.RunRequest)["answer"].setting.about), choices=events.ANSWER_CHOICES,
+        ("answer.kind", Field("kind", str, "call", Setting(
+            tr("Answer"), in_language(settings_of(RunRequest)["answer"].setting.about), choices=ANSWER_CHOICES,
         ))),
         _listed("answer.text", tr("Text of the answer"),
                 tr("The schema, the pattern, the texts (one per line) or the grammar"), tr("none")),
@@ -84,10 +96,10 @@ LISTED: dict[str, events.Field] = dict(
     )
 )  # fmt: skip
 """The options that the engine does not state as settings."""
-OPTIONS: dict[str, events.Field] = LISTED | {
+OPTIONS: dict[str, Field] = LISTED | {
     prefix + name: field
     for prefix, kind in _STRUCTS.items()
-    for name, field in events.settings_of(kind).items()
+    for name, field in settings_of(kind).items()
     if prefix + name not in _ELSEWHERE
 }
 """All options by name."""
@@ -147,7 +159,7 @@ def _groups() -> tuple[Group, ...]:
 GROUPS = _groups()
 
 
-def relevant(options: events.RunRequest) -> frozenset[str]:
+def relevant(options: RunRequest) -> frozenset[str]:
     """The options that matter for the strategy and the answer."""
     strategy, is_call = options.strategy, options.answer.is_call
     left_out = {
@@ -168,13 +180,10 @@ def relevant(options: events.RunRequest) -> frozenset[str]:
     )
 
 
-def obstacle(options: events.RunRequest, model: events.ModelInfo | None, name: str) -> str:
+def obstacle(options: RunRequest, model: ModelInfo | None, name: str) -> str:
     """Why an option has no effect with the others, or with the open model; empty if it has one."""
-    if name.startswith("sampling.") and not events.is_needed(options.sampling, field := OPTIONS[name]):
-        titles = (
-            in_language(events.settings_of(events.Sampling)[each].setting.title)
-            for each in field.setting.needs
-        )
+    if name.startswith("sampling.") and not is_needed(options.sampling, field := OPTIONS[name]):
+        titles = (in_language(settings_of(Sampling)[each].setting.title) for each in field.setting.needs)
         return tr("It needs: {settings}.", settings=", ".join(titles))
     without = options.constraint == "off"
     match name:
@@ -217,7 +226,7 @@ def obstacle(options: events.RunRequest, model: events.ModelInfo | None, name: s
     return ""
 
 
-def _no_switch(model: events.ModelInfo | None, reads: bool | None, *, chosen: bool) -> str:
+def _no_switch(model: ModelInfo | None, reads: bool | None, *, chosen: bool) -> str:
     """Why the open model's template has no such setting, by what it `reads`; empty if it has, or if only an endpoint or
     another template, which was `chosen`, decides.
     """
@@ -236,19 +245,19 @@ def _no_switch(model: events.ModelInfo | None, reads: bool | None, *, chosen: bo
     return tr("This model’s chat template has no such switch.")
 
 
-def usual(options: events.RunRequest, name: str) -> Any:
+def usual(options: RunRequest, name: str) -> Any:
     """The default of an option, which may depend on others."""
-    return events.default_order(options.constraint) if name == "order" else value_of(DEFAULTS, name)
+    return default_order(options.constraint) if name == "order" else value_of(DEFAULTS, name)
 
 
-def defaults(options: events.RunRequest) -> dict[str, Any]:
+def defaults(options: RunRequest) -> dict[str, Any]:
     """The members of a request with which every option has its default."""
     names = ("strategy", "answer", "sampling", "loop", "router", "repair", "approvals")
     members = {name: getattr(DEFAULTS, name) for name in names}
     return members | {name: usual(options, name) for name in OPTIONS if "." not in name}
 
 
-def differences(options: events.RunRequest) -> Iterator[tuple[str, str]]:
+def differences(options: RunRequest) -> Iterator[tuple[str, str]]:
     """The options that matter and differ from their defaults, with their words: `max_tokens`, `at most 99 tokens`."""
     shown = relevant(options) - {"answer.text"}  # its kind is named with it
     for name in (name for group in GROUPS for name in group.names):
@@ -256,7 +265,7 @@ def differences(options: events.RunRequest) -> Iterator[tuple[str, str]]:
             yield name, _words(options, name)
 
 
-def option_words(options: events.RunRequest) -> list[str]:
+def option_words(options: RunRequest) -> list[str]:
     """`Tool loop`, `seed 1` and `temp 0`, which are always named, and the options that differ from their defaults."""
     always = ("strategy", "sampling.seed", "sampling.temperature")
     others = [words for name, words in differences(options) if name not in always]
@@ -269,7 +278,7 @@ def shorter_words(words: Sequence[str]) -> Iterator[str]:
         yield tr("{options} +{count}", options=" · ".join(words[:kept]), count=len(words) - kept)
 
 
-def _words(options: events.RunRequest, name: str) -> str:
+def _words(options: RunRequest, name: str) -> str:
     """An option within a line of others: `top-k 7`, `turns 5`, `no parallel calls`."""
     field, value = OPTIONS[name], value_of(options, name)
     title = in_language(field.setting.title)

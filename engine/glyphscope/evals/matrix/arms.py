@@ -16,10 +16,30 @@ from typing import Annotated, Any, Literal, TypeAlias, cast
 
 import msgspec
 
-from glyphscope import events
 from glyphscope.base.errors import GlyphscopeError
 from glyphscope.base.shorten import excerpt
 from glyphscope.evals.matrix.profiles import profiles
+from glyphscope.events import (
+    AUTO,
+    Answer,
+    ArgumentOrder,
+    Choice,
+    ConstrainFrom,
+    ConstraintKind,
+    ControlTexts,
+    Field,
+    LoopSettings,
+    RunRequest,
+    Setting,
+    Shape,
+    Strategy,
+    Thinking,
+    ToolSearch,
+    default_order,
+    pairs_line,
+    read_pairs_line,
+    settings_of,
+)
 from glyphscope.models.remote import is_address, replicas_of
 
 MAX_SHOWN = 24
@@ -29,7 +49,7 @@ Workarounds: TypeAlias = Literal["production", "baseline"]
 """`production` applies the catalogue's recommendations for a model; `baseline` applies none."""
 
 
-class Axis(events.Setting, frozen=True):
+class Axis(Setting, frozen=True):
     """A setting that an evaluation varies. One without `choices` is not offered among the axes.
 
     `values` is the member of `Matrix` with its values, by default its name with an s. `part` is its part of an arm's
@@ -49,25 +69,23 @@ class Axis(events.Setting, frozen=True):
     long: bool = False
 
 
-def request_axis(name: str, *before: events.Choice, usual: str = "", **facts: Any) -> Axis:
+def request_axis(name: str, *before: Choice, usual: str = "", **facts: Any) -> Axis:
     """The axis of a setting of a request, with choices that only an evaluation has `before` its own."""
-    stated = events.settings_of(events.RunRequest)[name].setting
+    stated = settings_of(RunRequest)[name].setting
     facts = {"choices": (*before, *stated.choices), "words": stated.words, **facts}
     return Axis(stated.title, stated.about, usual=usual, **facts)
 
 
 def _text_axis(title: str, about: str, words: str, **facts: Any) -> Axis:
     """The axis of a text of the prompt that each suite states, unless a value replaces it."""
-    stated = events.Choice(
-        None, "As in the suite", "The one that each suite defines", f"usual {words}", "suite"
-    )
+    stated = Choice(None, "As in the suite", "The one that each suite defines", f"usual {words}", "suite")
     facts |= {"words": words + " “{value}”", "usual": "each suite’s own", "baseline": (None, "")}
     return Axis(title, about, long=True, **{**facts, "choices": (stated, *facts["choices"])})
 
 
-_SEARCH = events.settings_of(events.LoopSettings)["tool_search"].setting
+_SEARCH = settings_of(LoopSettings)["tool_search"].setting
 _PROFILES = tuple(
-    events.Choice(each.name, each.name.replace("_", " "), each.about, each.name) for each in profiles()
+    Choice(each.name, each.name.replace("_", " "), each.about, each.name) for each in profiles()
 )
 
 
@@ -84,26 +102,26 @@ class Arm(msgspec.Struct, frozen=True, kw_only=True):
         "notation", names=True, baseline=("json", "native", "glyph"),
         subjects={"glyph": "GLYPH", "json": "JSON", "native": "the model's own notation"},
     )] = "glyph"  # fmt: skip
-    answer: Annotated[events.Answer | None, request_axis(
-        "answer", events.Choice(None, "As in the suite", "The answer that each suite defines", "the suite’s answer", "suite"),
+    answer: Annotated[Answer | None, request_axis(
+        "answer", Choice(None, "As in the suite", "The answer that each suite defines", "the suite’s answer", "suite"),
         usual="each suite’s own", part="{value}", baseline=(None,), subjects={None: "each suite's own answer"},
         typed="choice:yes|no",
     )] = None  # fmt: skip
-    shape: Annotated[events.Shape, request_axis("shape", names=True)] = "flat"
-    constraint: Annotated[events.ConstraintKind, request_axis(
+    shape: Annotated[Shape, request_axis("shape", names=True)] = "flat"
+    constraint: Annotated[ConstraintKind, request_axis(
         "constraint", names=True, usual="mask; of the starter suite alone: off mask", baseline=("off", "gbnf", "mask"),
         subjects={"off": "no constraint", "mask": "the mask", "gbnf": "the GBNF sampler"},
     )] = "mask"  # fmt: skip
-    strategy: Annotated[events.Strategy | None, request_axis(
-        "strategy", events.Choice(None, "As in the suite", "The strategy that each suite defines", "as in the suite", "suite"),
+    strategy: Annotated[Strategy | None, request_axis(
+        "strategy", Choice(None, "As in the suite", "The strategy that each suite defines", "as in the suite", "suite"),
         names=True, usual="each suite’s own", values="strategies", baseline=(None, "direct"),
         subjects={None: "each suite's own strategy"},
     )] = None  # fmt: skip
     repair: Annotated[int, Axis(
         "Repair", "Maximum number of repairs", part="+repair{value}", words="{value} repairs", choices=(
-            events.Choice(0, "None", "", "no repair"),
-            events.Choice(1, "Once", "An invalid call is sent back once, with the error", "1 repair"),
-            events.Choice(2, "Twice", "", "2 repairs"),
+            Choice(0, "None", "", "no repair"),
+            Choice(1, "Once", "An invalid call is sent back once, with the error", "1 repair"),
+            Choice(2, "Twice", "", "2 repairs"),
         ),
     )] = 0  # fmt: skip
     profile: Annotated[str, Axis(
@@ -112,8 +130,8 @@ class Arm(msgspec.Struct, frozen=True, kw_only=True):
     )] = "default"  # fmt: skip
     workarounds: Annotated[Workarounds, Axis(
         "Compatibility fixes", "The presets of the tool loop that are recommended for a model, by its name", choices=(
-            events.Choice("production", "Recommended", "Apply the presets recommended for the model", "production"),
-            events.Choice("baseline", "None", "", "baseline"),
+            Choice("production", "Recommended", "Apply the presets recommended for the model", "production"),
+            Choice("baseline", "None", "", "baseline"),
         ),
         values="workarounds", part="{value}", baseline=("baseline", "production"),
         subjects={"production": "recommended compatibility fixes", "baseline": "no compatibility fixes"},
@@ -121,9 +139,9 @@ class Arm(msgspec.Struct, frozen=True, kw_only=True):
     preset: Annotated[str, Axis(
         "Preset", "The prompt’s preset", words="preset {value}", part="{value}", baseline=("default",),
     )] = "default"  # fmt: skip
-    tool_search: Annotated[events.ToolSearch | None, Axis(
+    tool_search: Annotated[ToolSearch | None, Axis(
         _SEARCH.title, _SEARCH.about + "; strategy loop only", choices=(
-            events.Choice(None, "As in the suite", "The tool search that each suite defines", "usual tool search", "suite"),
+            Choice(None, "As in the suite", "The tool search that each suite defines", "usual tool search", "suite"),
             *_SEARCH.choices,
         ),
         usual="each suite’s own", values="tool_searches", part="search-{value}",
@@ -132,29 +150,29 @@ class Arm(msgspec.Struct, frozen=True, kw_only=True):
     )] = None  # fmt: skip
     system_prompt: Annotated[str | None, _text_axis(
         "System prompt", "Plain text that begins the system message; a text, or a file of it", "system prompt",
-        choices=(events.Choice("", "None", "No system prompt", "no system prompt", "none"),),
+        choices=(Choice("", "None", "No system prompt", "no system prompt", "none"),),
         part="system-{value}", typed="text or FILE.txt",
     )] = None  # fmt: skip
     chat_template: Annotated[str | None, _text_axis(
         "Chat template", "Jinja, the name of one of the model’s templates, or a file of either", "chat template",
-        choices=(events.Choice("", "The model’s", "The one that the model chooses", "the model’s chat template", "model"),),
+        choices=(Choice("", "The model’s", "The one that the model chooses", "the model’s chat template", "model"),),
         part="template-{value}", typed="name or FILE.jinja",
     )] = None  # fmt: skip
-    thinking: Annotated[events.Thinking, request_axis(
+    thinking: Annotated[Thinking, request_axis(
         "thinking", values="thinking", baseline=("off", "auto", "on"),
     )] = "auto"  # fmt: skip
     reasoning_effort: Annotated[str, request_axis(
-        "reasoning_effort", part="effort-{value}", baseline=("none", "minimal", "low", "medium", "high", "max", events.AUTO),
-    )] = events.AUTO  # fmt: skip
+        "reasoning_effort", part="effort-{value}", baseline=("none", "minimal", "low", "medium", "high", "max", AUTO),
+    )] = AUTO  # fmt: skip
     template_vars: Annotated[str, Axis(
         "Template variables", "Variables of the chat template as NAME=VALUE, several with ; between them",
-        key="template_var", choices=(events.Choice("", "None", "No variable is set", "no variables", "none"),),
+        key="template_var", choices=(Choice("", "None", "No variable is set", "no variables", "none"),),
         values="template_vars", part="vars-{value}", words="{value}", typed="NAME=VALUE; NAME=VALUE",
     )] = ""  # fmt: skip
-    control_texts: Annotated[events.ControlTexts, request_axis(
+    control_texts: Annotated[ControlTexts, request_axis(
         "control_texts", values="control_texts", part="control-{value}", baseline=("tokens", "plain"),
     )] = "tokens"  # fmt: skip
-    constrain_from: Annotated[events.ConstrainFrom, request_axis(
+    constrain_from: Annotated[ConstrainFrom, request_axis(
         "constrain_from", values="constrain_from", part="from-{value}", baseline=("start", "reasoning", "call"),
         subjects={
             "start": "the constraint from the first token",
@@ -162,8 +180,8 @@ class Arm(msgspec.Struct, frozen=True, kw_only=True):
             "call": "the constraint from the call",
         },
     )] = "reasoning"  # fmt: skip
-    order: Annotated[events.ArgumentOrder, request_axis(
-        "order", events.Choice(None, "Default", "Any order with Mask, the schema’s order with GBNF", "", "usual"),
+    order: Annotated[ArgumentOrder, request_axis(
+        "order", Choice(None, "Default", "Any order with Mask, the schema’s order with GBNF", "", "usual"),
         usual="usual: any under a mask, otherwise the schema’s", part="{value}-order", baseline=("schema", "any"),
         subjects={"schema": "the arguments in the schema's order", "any": "the arguments in any order"},
     )] = "schema"  # fmt: skip
@@ -179,9 +197,9 @@ class Arm(msgspec.Struct, frozen=True, kw_only=True):
         return (self.strategy or "suite") + (f"+repair{self.repair}" if self.repair else "")
 
 
-AXES: dict[str, events.Field] = events.settings_of(Arm)
+AXES: dict[str, Field] = settings_of(Arm)
 """The axes by the names of an arm's fields."""
-OFFERED: dict[str, events.Field] = {name: field for name, field in AXES.items() if field.setting.choices}
+OFFERED: dict[str, Field] = {name: field for name, field in AXES.items() if field.setting.choices}
 """The axes whose values a user chooses."""
 
 
@@ -225,15 +243,15 @@ def baseline_place(name: str, value: Any) -> float:
     return order.index(value) if value in order else len(order)
 
 
-def axes_of(request: events.RunRequest) -> dict[str, tuple[Any, ...]]:
+def axes_of(request: RunRequest) -> dict[str, tuple[Any, ...]]:
     """The members of a matrix with the settings of a request, for the axes that are its notation, its constraint and
     how its chat template is rendered. The strategy and the answer remain each suite's own.
     """
     settings: dict[str, Any] = {
         **{name: getattr(request, name) for name in _OF_A_PROJECT},
         "notation": "native" if request.native else request.notation,
-        "template_vars": events.pairs_line(request.template_vars),
-        "order": None if request.order == events.default_order(request.constraint) else request.order,
+        "template_vars": pairs_line(request.template_vars),
+        "order": None if request.order == default_order(request.constraint) else request.order,
     }
     if settings["constraint"] == "endpoint":
         settings["constraint"] = "mask"
@@ -246,7 +264,7 @@ _OF_A_PROJECT = ("shape", "constraint", "thinking", "reasoning_effort", "control
 def variables_of(template_vars: str) -> dict[str, Any]:
     """The template variables of an arm. Raises GlyphscopeError."""
     try:
-        return events.read_pairs_line(template_vars)
+        return read_pairs_line(template_vars)
     except ValueError as error:
         raise GlyphscopeError(f"{error}.", where="template_var", hint="Write NAME=VALUE.") from None
 
@@ -254,7 +272,7 @@ def variables_of(template_vars: str) -> dict[str, Any]:
 def varied(arms: Sequence[Arm]) -> list[str]:
     """The settings in which the arms differ, without an order of arguments that the constraint alone decides."""
     names = [name for name in Arm.__struct_fields__ if len({getattr(arm, name) for arm in arms}) > 1]
-    usual = "constraint" in names and all(arm.order == events.default_order(arm.constraint) for arm in arms)
+    usual = "constraint" in names and all(arm.order == default_order(arm.constraint) for arm in arms)
     return [name for name in names if not (usual and name == "order")]
 
 
@@ -270,9 +288,9 @@ def _id(arm: Arm) -> str:
     return parts
 
 
-def _option(field: events.Field, value: Any) -> str:
+def _option(field: Field, value: Any) -> str:
     """The value as it is written on the command line; of an answer, its kind and its text's SHA-256, cut."""
-    if isinstance(value, events.Answer):
+    if isinstance(value, Answer):
         return value.kind + (f"-{_digest(value.text)}" if value.text else "")
     if isinstance(value, str) and value and axis_of(field.name).long:
         return f"{_slug(value[:MAX_SHOWN])}-{_digest(value)}"
