@@ -37,6 +37,11 @@ class Places:
         return self.data / "tool-lists"
 
     @property
+    def engines(self) -> Path:
+        """The folder of the environments of other engines, for the test of enforcement."""
+        return self.data / "engines"
+
+    @property
     def history(self) -> Path:
         return self.data / "history.sqlite3"
 

@@ -16,7 +16,12 @@ from glyphscope.base.lines import Lines
 from glyphscope.base.pointer import to_pointer
 from glyphscope.base.visible import escaped, visible
 from glyphscope.cli import inputs
-from glyphscope.cli.grammar.report import print_contradictions, print_unenforced, unenforced_json
+from glyphscope.cli.grammar.report import (
+    offer_engine,
+    print_contradictions,
+    print_unenforced,
+    unenforced_json,
+)
 from glyphscope.cli.grammar.report import report as print_proofs
 from glyphscope.cli.options import JsonOption, NotationOption, OrderOption, RegistryOption, ShapeOption
 from glyphscope.cli.output import console, diagnostics, print_json, print_note
@@ -87,6 +92,14 @@ def build(
             help="Instead, test with examples just outside each constraint which constraints the engines enforce.",
         ),
     ] = False,
+    engine: Annotated[
+        Literal["outlines"] | None,
+        typer.Option(
+            help="With --report and --notation json: an engine to test, installed into a separate environment "
+            "after your consent, and then tested in every report."
+        ),
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Install the engine without confirmation.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Print the grammar of every call that the registry allows, or of every value of a schema.
@@ -96,6 +109,13 @@ def build(
     """
     # the proofs compare both engines in one order: the mask's, which GBNF follows as far as it can
     order = order or default_order("gbnf" if to in ("gbnf", "structured-outputs") and not report else "mask")
+    if engine is not None:
+        if not report or notation != "json" or schema is not None:
+            raise inputs.InputError(
+                "Other engines are tested in reports on tools in JSON.",
+                hint="Add --report and --notation json.",
+            )
+        offer_engine(engine, yes=yes)
     if schema is not None:
         if to in _APIS:
             raise inputs.InputError("A schema is not a tool.", hint="Use --registry FILE.")

@@ -2,33 +2,41 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 
+import typer
 from rich.console import Console
 from rich.progress import Progress
+from rich.prompt import Confirm
 from rich.text import Text
 
 from glyphscope.base.figures import pluralize
 from glyphscope.base.shorten import shorten
 from glyphscope.base.visible import visible
+from glyphscope.cli.inputs import InputError
 from glyphscope.cli.output import TextTable, console, diagnostics, print_json, print_note, print_text
 from glyphscope.events import ArgumentOrder, Notation, Shape
 from glyphscope.explain.proof import ENGINES, OURS, EngineName, Proof, Report, prove
+from glyphscope.explain.proof.outside import OUTSIDE, OutsideName, install, installed
 from glyphscope.grammar.builder.contradictions import Contradiction
 from glyphscope.grammar.tree import Ordered, Unenforced
 from glyphscope.registry import ToolRegistry
+from glyphscope.store import places
 
 _HEADS: dict[EngineName, str] = {
     "mask": "mask",
     "gbnf": "llama.cpp",
     "converter": "its converter",
     "schema": "llguidance's",
+    "outlines": "outlines",
 }
 _EXPLAINED: dict[EngineName, str] = {
     "mask": "mask: Glyphscope's grammar in llguidance",
     "gbnf": "llama.cpp: Glyphscope's grammar in llama.cpp",
     "converter": "its converter: the GBNF that llama-cpp-python generates from the JSON Schema",
     "schema": "llguidance's: its own JSON Schema compiler",
+    "outlines": "outlines: outlines-core with the JSON Schema, as of its installation",
 }
 _MARKS = {
     "enforced": ("✓ enforced", "green"),
@@ -47,8 +55,11 @@ def report(
     *,
     as_json: bool,
 ) -> None:
-    """Print the proofs for a registry's grammar, and for the other engines if they support the notation."""
-    engines = ENGINES if notation == "json" else OURS
+    """Print the proofs for a registry's grammar, and for the other engines if they support the notation; those in
+    separate environments if they are installed.
+    """
+    folder = places().engines
+    engines = (*ENGINES, *installed(folder)) if notation == "json" else OURS
     with Progress(console=diagnostics(), transient=True) as bar:
         task = bar.add_task("Testing the boundary of each constraint", total=len(registry.allowed))
         proved = prove(
@@ -57,9 +68,30 @@ def report(
             shape,
             engines,
             order=order,
+            outside=folder,
             progress=lambda done, of: bar.update(task, completed=done, total=of),
         )
     print_json(proved) if as_json else print_report(proved)
+
+
+def offer_engine(name: OutsideName, *, yes: bool) -> None:
+    """Install an engine for reports after consent. Raises InputError without it, GrammarError if that fails."""
+    folder, package = places().engines, OUTSIDE[name].package
+    if name in installed(folder):
+        return
+    print_note(
+        f"{package} would be installed by pip from its package index, into {folder / name}.", "bold yellow"
+    )
+    if not yes:
+        if not (sys.stdin is not None and sys.stdin.isatty()):
+            raise InputError(
+                "Permission cannot be asked for: there is no terminal.",
+                where=package,
+                hint="Allow it with --yes.",
+            )
+        if not Confirm.ask("Install it?", console=diagnostics(), default=False):
+            raise typer.Exit(1)
+    install(folder, name)
 
 
 def print_report(proved: Report) -> None:
@@ -115,9 +147,9 @@ def _print_remarks(proofs: Sequence[Proof]) -> None:
     if found:
         print_text()
         print_text("Enforced, with these limits:", "bold")
-    for why, places in found.items():
-        more = f" and {pluralize(len(places) - 1, 'other place')}" if len(places) > 1 else ""
-        print_text(f"{next(iter(places))}{more}: {why}")
+    for why, named in found.items():
+        more = f" and {pluralize(len(named) - 1, 'other place')}" if len(named) > 1 else ""
+        print_text(f"{next(iter(named))}{more}: {why}")
 
 
 def _section(title: str, proofs: Sequence[Proof]) -> None:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, Literal, NamedTuple, TypeAlias, get_args
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from glyphscope.base.errors import GlyphscopeError, GrammarError, ModelDied
 from glyphscope.events import ArgumentOrder, Notation, Shape
+from glyphscope.explain.proof.outside import OUTSIDE, OutsideName, read_outside
 from glyphscope.grammar.builder.json_schema import one_call
 from glyphscope.grammar.gbnf.emit.emit import emit_gbnf
 from glyphscope.grammar.lark.emit import MaskReader, to_lark
@@ -18,11 +21,11 @@ from glyphscope.processes.compilers.service import CompilerDied
 from glyphscope.registry import Tool, ToolRegistry, making
 from glyphscope.turns import TurnOptions, build_call_grammar
 
-EngineName: TypeAlias = Literal["mask", "gbnf", "converter", "schema"]
-"""Our grammar in llguidance, our grammar in llama.cpp; for comparison, llama-cpp-python's converter with llama.cpp, and
-llguidance's JSON Schema compiler."""
+EngineName: TypeAlias = Literal["mask", "gbnf", "converter", "schema", OutsideName]
+"""Our grammar in llguidance, our grammar in llama.cpp; for comparison, llama-cpp-python's converter with llama.cpp,
+llguidance's JSON Schema compiler, and engines in environments of their own."""
 
-ENGINES: tuple[EngineName, ...] = get_args(EngineName)
+ENGINES: tuple[EngineName, ...] = ("mask", "gbnf", "converter", "schema")
 OURS: tuple[EngineName, ...] = ("mask", "gbnf")
 
 Answer: TypeAlias = bool | str
@@ -59,7 +62,8 @@ class Engine:
     """One engine with the grammars of a registry's calls. Raises GlyphscopeError if it has no grammar for these calls.
 
     Engines in `OURS` get one grammar of all tools or, if it cannot be built, one per tool. Those for comparison get the
-    JSON Schema of one tool's calls. Once `cancelled` returns True, no more texts are read.
+    JSON Schema of one tool's calls. Those of `OUTSIDE` are installed in the folder `outside`. Once `cancelled` returns
+    True, no more texts are read.
     """
 
     def __init__(
@@ -68,12 +72,16 @@ class Engine:
         calls: EngineCalls,
         probe: GrammarProbe | None,
         cancelled: Cancelled = lambda: False,
+        outside: Path | None = None,
     ) -> None:
         if engine in ("gbnf", "converter") and probe is None:
             raise GrammarError("llama.cpp is not installed")
         if engine not in OURS and calls.notation != "json":
             raise GrammarError(f"it knows JSON only, not {calls.notation}")
+        if engine in OUTSIDE and outside is None:
+            raise GrammarError("it is not installed")
         self._engine, self._calls, self._probe, self._cancelled = engine, calls, probe, cancelled
+        self._outside = outside
         self._readers: dict[str, BatchedReader | GlyphscopeError] = {}  # by tool; "" for all tools
 
     def accepted(self, tool: Tool, texts: Sequence[str]) -> list[Answer]:
@@ -104,6 +112,9 @@ class Engine:
         schema = {} if tool is None else call_schema(tool, self._calls.shape, closed=self._calls.closed)
         if self._engine == "schema":
             return MaskReader(schema=schema).read
+        if self._engine == "outlines":
+            assert self._outside is not None
+            return partial(read_outside, self._outside, self._engine, json.dumps(schema))
         probe = self._probe
         assert probe is not None
         ours = self._engine == "gbnf"

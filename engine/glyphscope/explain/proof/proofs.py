@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 
 import msgspec
@@ -93,10 +94,12 @@ def prove(
     order: ArgumentOrder = "schema",
     progress: Progress | None = None,
     cancelled: Callable[[], bool] = lambda: False,
+    outside: Path | None = None,
 ) -> Report:
     """The proofs for every allowed tool; once `cancelled` returns True, only those made so far.
 
-    With `order` any, our grammars allow any order, and they read each example in two orders.
+    With `order` any, our grammars allow any order, and they read each example in two orders. `outside` is the folder of
+    engines in environments of their own.
     """
     shape = fitting_shape(registry, shape)
     stopped = [False]
@@ -107,7 +110,14 @@ def prove(
 
     proofs = tuple(
         iterate_proofs(
-            registry, notation, shape, engines, order=order, progress=progress, cancelled=is_cancelled
+            registry,
+            notation,
+            shape,
+            engines,
+            order=order,
+            progress=progress,
+            cancelled=is_cancelled,
+            outside=outside,
         )
     )
     calls = EngineCalls(registry, notation, shape, order)
@@ -141,11 +151,12 @@ def iterate_proofs(
     order: ArgumentOrder = "schema",
     progress: Progress | None = None,
     cancelled: Callable[[], bool] = lambda: False,
+    outside: Path | None = None,
 ) -> Iterator[Proof]:
     """Yield each proof, tool by tool. Calls `cancelled` between engines; closing the iterator ends its processes."""
     calls = EngineCalls(registry, notation, fitting_shape(registry, shape), order)
     with ExitStack() as stack:
-        opened = _opened(engines, calls, stack, cancelled)
+        opened = _opened(engines, calls, stack, cancelled, outside)
         unenforced = {engine: _claims(engine, calls).reasons for engine in engines if engine in OURS}
         tools = registry.allowed
         for number, tool in enumerate(tools):
@@ -164,7 +175,11 @@ def iterate_proofs(
 
 
 def _opened(
-    engines: Sequence[EngineName], calls: EngineCalls, stack: ExitStack, cancelled: Cancelled
+    engines: Sequence[EngineName],
+    calls: EngineCalls,
+    stack: ExitStack,
+    cancelled: Cancelled,
+    outside: Path | None,
 ) -> dict[EngineName, Engine | GlyphscopeError]:
     """The engines by name, or the reason why one cannot be used."""
     probe: GrammarProbe | None = None
@@ -176,7 +191,7 @@ def _opened(
     opened: dict[EngineName, Engine | GlyphscopeError] = {}
     for name in engines:
         try:
-            opened[name] = Engine(name, calls, probe, cancelled)
+            opened[name] = Engine(name, calls, probe, cancelled, outside)
         except GlyphscopeError as error:
             opened[name] = error
     return opened
