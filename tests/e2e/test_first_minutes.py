@@ -3,18 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from PySide6 import QtWidgets
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction
-from PySide6.QtWidgets import (
-    QComboBox,
-    QDialog,
-    QFrame,
-    QPlainTextEdit,
-    QPushButton,
-    QSpinBox,
-    QTableView,
-    QWidget,
-)
 
 from glyphscope_gui.shared.page_ids import PageId
 
@@ -23,7 +14,7 @@ RUN_MS = 240_000
 
 
 def click(qtbot, window, name):
-    button = window.findChild(QPushButton, name)
+    button = window.findChild(QtWidgets.QPushButton, name)
     assert button.isVisible() and button.isEnabled(), name
     qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
 
@@ -44,8 +35,8 @@ def act(window, name):
 def test_a_new_user_gets_from_the_first_start_to_an_exported_run(qtbot, window, tmp_path):
     window.start()
     window.help.welcome()
-    assert window.findChild(QDialog, "modelDialog") is None, "no dialog over a window that works"
-    tour = window.findChild(QFrame, "tourCard")
+    assert window.findChild(QtWidgets.QDialog, "modelDialog") is None, "no dialog over a window that works"
+    tour = window.findChild(QtWidgets.QFrame, "tourCard")
     places = set()
     for _ in range(5):
         assert tour.isVisible() and tour.title.text() and tour.words.text()
@@ -73,7 +64,7 @@ def test_a_new_user_gets_from_the_first_start_to_an_exported_run(qtbot, window, 
     qtbot.waitUntil(evidence.branch_bar.box.relax_button.isVisible)
     assert "minimum" in evidence.branch_bar.box.reason.text()
     branch = ended(qtbot, window, lambda: click(qtbot, window, "branchRelaxButton"))
-    assert branch.started.request.relaxed and window.findChild(QWidget, "branchPanel").isVisible()
+    assert branch.started.request.relaxed and window.findChild(QtWidgets.QWidget, "branchPanel").isVisible()
 
     window.panels.tools.actions_.add_argument.trigger()
     window.panels.tools.edit()
@@ -87,9 +78,9 @@ def test_a_new_user_gets_from_the_first_start_to_an_exported_run(qtbot, window, 
     grammar = window.page(PageId.GRAMMAR)
     qtbot.waitUntil(lambda: grammar.bench.last is not None and not grammar.is_busy)
     grammar.view.copy_link.click()
-    text = window.findChild(QPlainTextEdit, "grammarEdit")
+    text = window.findChild(QtWidgets.QPlainTextEdit, "grammarEdit")
     text.setPlainText('root ::= "yes" | "no\n')
-    problems = window.findChild(QTableView, "grammarDiagnostics")
+    problems = window.findChild(QtWidgets.QTableView, "grammarDiagnostics")
     qtbot.waitUntil(problems.isVisible)
     problems.selectRow(0)
     qtbot.keyClick(problems, Qt.Key.Key_Period, Qt.KeyboardModifier.ControlModifier)
@@ -99,8 +90,8 @@ def test_a_new_user_gets_from_the_first_start_to_an_exported_run(qtbot, window, 
     evaluate = window.page(PageId.EVALUATE)
     qtbot.waitUntil(lambda: not evaluate.is_busy)
     assert evaluate.view.suites_model.ticked == ("starter",)
-    window.findChild(QSpinBox, "evalFirst").setValue(2)
-    qtbot.waitUntil(window.findChild(QPushButton, "evalRunButton").isEnabled)
+    window.findChild(QtWidgets.QSpinBox, "evalFirst").setValue(2)
+    qtbot.waitUntil(window.findChild(QtWidgets.QPushButton, "evalRunButton").isEnabled)
     click(qtbot, window, "evalRunButton")
     qtbot.waitUntil(lambda: not evaluate.is_busy, timeout=RUN_MS)
     result = evaluate.result_presenter.result
@@ -112,12 +103,12 @@ def test_a_new_user_gets_from_the_first_start_to_an_exported_run(qtbot, window, 
     assert page.view.tokens.currentIndex().isValid(), "the token of the violation is selected"
 
     window.actions_.share.trigger()
-    qtbot.waitUntil(lambda: window.findChild(QDialog, "exportDialog") is not None)
-    dialog = window.findChild(QDialog, "exportDialog")
-    form = dialog.findChild(QComboBox, "exportForm")
+    qtbot.waitUntil(lambda: window.findChild(QtWidgets.QDialog, "exportDialog") is not None)
+    dialog = window.findChild(QtWidgets.QDialog, "exportDialog")
+    form = dialog.findChild(QtWidgets.QComboBox, "exportForm")
     form.setCurrentIndex(form.findData("pytest"))
     form.activated.emit(form.currentIndex())
-    qtbot.waitUntil(lambda: "def test_" in dialog.findChild(QPlainTextEdit).toPlainText())
+    qtbot.waitUntil(lambda: "def test_" in dialog.findChild(QtWidgets.QPlainTextEdit).toPlainText())
     saved = tmp_path / "test_run.py"
     dialog.saveRequested.emit(str(saved), dialog._exported.text)
     qtbot.waitUntil(saved.is_file)

@@ -8,21 +8,8 @@ from hypothesis import strategies as st
 
 from examples import at_most
 from glyphscope.events import NOTATIONS, SHAPES
-from glyphscope.grammar import example_arguments
+from glyphscope.grammar import example_arguments, tree
 from glyphscope.grammar.gbnf import check_gbnf, emit_gbnf, load_gbnf
-from glyphscope.grammar.tree import (
-    NEVER,
-    CharClass,
-    Grammar,
-    Literal,
-    Repeat,
-    Rule,
-    RuleRef,
-    Seq,
-    alt,
-    repeat,
-    seq,
-)
 from glyphscope.models import GrammarProbe
 from glyphscope.notation import write_call
 from glyphscope.registry import Tool, ToolRegistry, default_registry
@@ -32,11 +19,13 @@ from lark_reader import lark_reader
 from llama_verdict import llama_verdict
 
 SIZE = 3
-LOWER = CharClass(((ord("a"), ord("z")),))
+LOWER = tree.CharClass(((ord("a"), ord("z")),))
 
 
 def grammar(body, **rules):
-    return Grammar({name: Rule(name, node) for name, node in {"root": body, **rules}.items()}, "root")
+    return tree.Grammar(
+        {name: tree.Rule(name, node) for name, node in {"root": body, **rules}.items()}, "root"
+    )
 
 
 def tools_with(schema):
@@ -68,9 +57,9 @@ def test_the_default_registry_is_valid_gbnf_in_reading_order(notation, shape):
 
 
 def test_a_repetition_has_no_empty_rounds():
-    nested = alt("", seq("(", RuleRef("x"), ")"), "a")
-    for body, some in ((nested, True), (Literal(""), False), (alt("", RuleRef("x")), False)):
-        text = emit_gbnf(grammar(repeat(RuleRef("x"), 1), x=body)).text
+    nested = tree.alt("", tree.seq("(", tree.RuleRef("x"), ")"), "a")
+    for body, some in ((nested, True), (tree.Literal(""), False), (tree.alt("", tree.RuleRef("x")), False)):
+        text = emit_gbnf(grammar(tree.repeat(tree.RuleRef("x"), 1), x=body)).text
         codes = {d.code for d in check_gbnf(text).diagnostics}
         assert not codes & {"nullable-loop", "empty-loop"}, text
         assert ("x-some*" in text) == some
@@ -112,7 +101,7 @@ def test_llama_cpp_accepts_the_calls_that_llguidance_accepts(notation, probe):
 )
 def test_bounds_that_llama_cpp_would_drop_are_enforced(bounds, probe):
     least, most = bounds
-    text = emit_gbnf(grammar(seq(repeat(LOWER, least, most), "!"))).text
+    text = emit_gbnf(grammar(tree.seq(tree.repeat(LOWER, least, most), "!"))).text
     sizes = sorted(
         {s for b in (least, most or least + 3000) for s in (b - 1, b, b + 1, b + 999, b - 1000) if s >= 0}
     )
@@ -124,18 +113,18 @@ def test_bounds_that_llama_cpp_would_drop_are_enforced(bounds, probe):
 @given(least=st.integers(0, 9000), more=st.none() | st.integers(0, 9000))
 def test_repetitions_in_blocks_count_right_and_stay_below_the_limit(least, more):
     most = None if more is None else least + more
-    again = load_gbnf(emit_gbnf(grammar(repeat(LOWER, least, most))).text)
+    again = load_gbnf(emit_gbnf(grammar(tree.repeat(LOWER, least, most))).text)
 
     def counts(node):
         """Return all the numbers of characters, as intervals."""
-        if isinstance(node, RuleRef):
+        if isinstance(node, tree.RuleRef):
             return counts(again.rules[node.name].body)
-        if isinstance(node, Seq):
+        if isinstance(node, tree.Seq):
             found = [(0, 0)]
             for part in node.parts:
                 found = joined(found, counts(part))
             return found
-        if isinstance(node, Repeat):
+        if isinstance(node, tree.Repeat):
             assert max(node.minimum, node.maximum or 0) <= 1999  # llama.cpp's own limit is one more
             once = counts(node.body)
             if once == [(1, 1)]:
@@ -160,8 +149,8 @@ def test_repetitions_in_blocks_count_right_and_stay_below_the_limit(least, more)
 
 @pytest.mark.model
 def test_repeated_groups_stay_below_the_rule_limit_of_llama_cpp(probe):
-    label = seq(LOWER, repeat(alt(LOWER, seq("-", LOWER)), 0, 61))
-    body = seq(label, repeat(seq(".", repeat(label, 1, 3)), 0, 400))
+    label = tree.seq(LOWER, tree.repeat(tree.alt(LOWER, tree.seq("-", LOWER)), 0, 61))
+    body = tree.seq(label, tree.repeat(tree.seq(".", tree.repeat(label, 1, 3)), 0, 400))
     assert llama_verdict(probe, emit_gbnf(grammar(body)).text).ok
 
 
@@ -225,26 +214,31 @@ def reader(text):
     )
 )
 def test_every_character_is_read_back_and_alternatives_stay_distinct(words):
-    accepts = reader(emit_gbnf(grammar(alt(*words))).text)
+    accepts = reader(emit_gbnf(grammar(tree.alt(*words))).text)
     for word in words:
         assert accepts(word)
         assert accepts(word[:-1]) == (word[:-1] in words)
     accepts = reader(
-        emit_gbnf(grammar(CharClass(tuple(sorted({(ord(c), ord(c)) for word in words for c in word}))))).text
+        emit_gbnf(
+            grammar(tree.CharClass(tuple(sorted({(ord(c), ord(c)) for word in words for c in word}))))
+        ).text
     )
     for char in 'ab\n\t\x7f\u2028\x01"\\/é😀]-^[c':
         assert accepts(char) == any(char in word for word in words)
 
 
 def test_rules_have_names_that_llama_cpp_accepts_and_the_first_is_root():
-    rules = {"root": Rule("root", Literal("b")), "Main_rule": Rule("Main_rule", seq("a", RuleRef("root")))}
-    text = emit_gbnf(Grammar(rules, "Main_rule")).text
+    rules = {
+        "root": tree.Rule("root", tree.Literal("b")),
+        "Main_rule": tree.Rule("Main_rule", tree.seq("a", tree.RuleRef("root"))),
+    }
+    text = emit_gbnf(tree.Grammar(rules, "Main_rule")).text
     assert text.startswith("root ::= ") and not re.search(r"^\S*_", text, re.M) and reader(text)("ab")
 
 
 def test_a_grammar_without_a_text_is_an_error():
     with pytest.raises(Exception, match="derives no text"):
-        emit_gbnf(grammar(NEVER))
+        emit_gbnf(grammar(tree.NEVER))
 
 
 def test_comments_name_the_place_and_change_nothing():

@@ -7,24 +7,10 @@ from collections import Counter
 from itertools import pairwise, product
 
 import pytest
+from PySide6 import QtWidgets
 from PySide6.QtCore import QPoint, QRect, QSize, Qt
 from PySide6.QtGui import QAccessible, QFont
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import (
-    QAbstractButton,
-    QAbstractItemView,
-    QAbstractScrollArea,
-    QHeaderView,
-    QLabel,
-    QLineEdit,
-    QPushButton,
-    QSplitterHandle,
-    QTabBar,
-    QTableView,
-    QTreeView,
-    QVBoxLayout,
-    QWidget,
-)
 
 from every_page import ABORTED, dialogs, in_sight, in_turn
 from examples import some
@@ -78,7 +64,7 @@ def name_of(widget):
 def is_named(widget):
     name = name_of(widget)
     if not name or name == widget.objectName() or not re.search(r"[^\W\d_]{2}", name):
-        return len(name) == 1 and isinstance(widget, QAbstractButton)
+        return len(name) == 1 and isinstance(widget, QtWidgets.QAbstractButton)
     return not re.fullmatch(r"Q[A-Z]\w+|[a-z]+(?:[A-Z][a-z]+)+", name)
 
 
@@ -116,7 +102,7 @@ def walk(top, first):
         now = top.focusWidget()
         if now is seen[0]:
             return seen
-        if now is seen[-1] and isinstance(now, QLabel):
+        if now is seen[-1] and isinstance(now, QtWidgets.QLabel):
             continue  # from link to link
         assert now not in seen, f"the focus stays in {call_it(now)}"
         seen.append(now)
@@ -126,13 +112,15 @@ def walk(top, first):
 def unnamed(top):
     """Describe the widgets that take the focus and have no name, and the buttons with neither text nor tip."""
     found = [call_it(widget) for widget in stops(top) if not is_named(widget)]
-    buttons = [widget for widget in stops(top) if isinstance(widget, QAbstractButton)]
+    buttons = [widget for widget in stops(top) if isinstance(widget, QtWidgets.QAbstractButton)]
     return found + [f"no tip: {call_it(each)}" for each in buttons if not (each.text() or each.toolTip())]
 
 
 def twice_named(top):
     """Describe the buttons with the name of another one, from which only their place differs."""
-    buttons = [each for each in stops(top) if isinstance(each, QAbstractButton) and not each.isCheckable()]
+    buttons = [
+        each for each in stops(top) if isinstance(each, QtWidgets.QAbstractButton) and not each.isCheckable()
+    ]
     names = Counter(map(name_of, buttons))
     return [f"two of one name: {call_it(each)}" for each in buttons if names[name_of(each)] > 1]
 
@@ -156,9 +144,9 @@ def test_everything_that_takes_the_focus_has_a_name_and_tab_reaches_it_in_order(
 
 
 def test_tab_indents_in_a_code_editor_only_after_typing(qtbot):
-    top = QWidget()
-    column = QVBoxLayout(top)
-    before, edit, after = QLineEdit(), CodeEdit(), QLineEdit()
+    top = QtWidgets.QWidget()
+    column = QtWidgets.QVBoxLayout(top)
+    before, edit, after = QtWidgets.QLineEdit(), CodeEdit(), QtWidgets.QLineEdit()
     for part in (before, edit, after):
         column.addWidget(part)
     qtbot.addWidget(top)
@@ -179,7 +167,7 @@ def test_tab_indents_in_a_code_editor_only_after_typing(qtbot):
     assert after.hasFocus() and edit.toPlainText() == "a  "
 
 
-class ReadInOrder(QWidget):
+class ReadInOrder(QtWidgets.QWidget):
     """A window with the tab order of the program."""
 
     def focusNextPrevChild(self, forward):
@@ -189,12 +177,12 @@ class ReadInOrder(QWidget):
 @pytest.mark.parametrize("ending", ["hidden", "disabled", "hidden with its part"])
 def test_the_focus_moves_to_the_neighbour_of_a_control_that_disappears(qtbot, ending):
     top = ReadInOrder()
-    column = QVBoxLayout(top)
-    first, part, last = QLineEdit(), QWidget(), QLineEdit()
+    column = QtWidgets.QVBoxLayout(top)
+    first, part, last = QtWidgets.QLineEdit(), QtWidgets.QWidget(), QtWidgets.QLineEdit()
     for widget in (first, part, last):
         column.addWidget(widget)
-    row = QVBoxLayout(part)
-    before, button = QLineEdit(), QPushButton()
+    row = QtWidgets.QVBoxLayout(part)
+    before, button = QtWidgets.QLineEdit(), QtWidgets.QPushButton()
     row.addWidget(before)
     row.addWidget(button)
     qtbot.addWidget(top)
@@ -248,7 +236,7 @@ def twice(qapp, own_letters):
 def is_small(widget):
     """Whether a label or button has less space than its text needs."""
     needed = widget.sizeHint()
-    if isinstance(widget, QLabel) and widget.wordWrap():
+    if isinstance(widget, QtWidgets.QLabel) and widget.wordWrap():
         needed = QSize(0, widget.heightForWidth(widget.width()))
     return widget.width() < needed.width() - 1 or widget.height() < needed.height() - 1
 
@@ -260,7 +248,7 @@ def is_clipped(widget, top):
         above = here.parentWidget()
         box.translate(here.pos())
         area = above.parentWidget()
-        if isinstance(area, QAbstractScrollArea) and area.viewport() is above:
+        if isinstance(area, QtWidgets.QAbstractScrollArea) and area.viewport() is above:
             if area.horizontalScrollBar().maximum() > 0:
                 box.setLeft(max(box.left(), 0))
                 box.setRight(min(box.right(), above.width() - 1))
@@ -277,7 +265,9 @@ def cut_off(window):
     """Describe the labels and buttons that are cut off, except for those whose tip has the whole text."""
     found = []
     for widget in in_sight(window):
-        if not isinstance(widget, QLabel | QAbstractButton) or isinstance(widget, ElidedLabel | ElidedLink):
+        if not isinstance(widget, QtWidgets.QLabel | QtWidgets.QAbstractButton) or isinstance(
+            widget, ElidedLabel | ElidedLink
+        ):
             continue
         if widget.text() and (is_small(widget) or is_clipped(widget, window)):
             has, needs = widget.size().toTuple(), widget.sizeHint().toTuple()
@@ -308,7 +298,7 @@ def test_letters_of_twice_the_size_are_not_cut_off(twice, opened, qtbot, tmp_pat
 def cut_words(window):
     """Describe the buttons and tabs whose words end in dots, and the labels of whose forms none is whole."""
     for widget in in_sight(window):
-        if isinstance(widget, QTabBar) and widget.elideMode() is not Qt.TextElideMode.ElideNone:
+        if isinstance(widget, QtWidgets.QTabBar) and widget.elideMode() is not Qt.TextElideMode.ElideNone:
             needed = widget.sizeHint().width()
             if needed > widget.width():
                 yield f"{call_it(widget)} has {widget.width()} pixels for tabs that need {needed}"
@@ -380,14 +370,14 @@ def narrow_columns(window):
     """Describe the columns of visible tables that are too narrow, or that nothing scrolls to."""
     found = []
     for table in in_sight(window):
-        if not isinstance(table, QTableView | QTreeView):
+        if not isinstance(table, QtWidgets.QTableView | QtWidgets.QTreeView):
             continue
-        head = table.horizontalHeader() if isinstance(table, QTableView) else table.header()
+        head = table.horizontalHeader() if isinstance(table, QtWidgets.QTableView) else table.header()
         if head.isHidden() or not head.isVisible():
             continue
         for column in range(head.count()):
             title = str(head.model().headerData(column, Qt.Orientation.Horizontal) or "")
-            is_whole = 0 < len(title) <= MAX_TITLE and isinstance(table, QTableView)
+            is_whole = 0 < len(title) <= MAX_TITLE and isinstance(table, QtWidgets.QTableView)
             words = max(map(head.fontMetrics().horizontalAdvance, title[:MAX_TITLE].split("\n")))
             whole = head.sectionSizeHint(column) if is_whole else words
             least = max(whole, 3 * table.fontMetrics().averageCharWidth() if title else 0)
@@ -403,7 +393,9 @@ def hidden_rows(window):
     """Describe the tables, trees and lists whose last row nothing scrolls to, or that another widget covers."""
     found = []
     for view in in_sight(window):
-        is_view = isinstance(view, QAbstractItemView) and not isinstance(view, QHeaderView)
+        is_view = isinstance(view, QtWidgets.QAbstractItemView) and not isinstance(
+            view, QtWidgets.QHeaderView
+        )
         model = view.model() if is_view else None
         if model is None or not model.rowCount(view.rootIndex()):
             continue
@@ -428,7 +420,7 @@ def hidden_rows(window):
                 above is None
                 or above is area
                 or area.isAncestorOf(above)
-                or isinstance(above, QSplitterHandle)
+                or isinstance(above, QtWidgets.QSplitterHandle)
             ):
                 continue  # the invisible part of a handle covers some pixels beside it
             found.append(f"{call_it(view)} lies under {call_it(above)}")
@@ -440,7 +432,9 @@ def cut_rows(window):
     """Describe the tables, trees and lists that, from the top, end with a part of a row, which others follow."""
     found = []
     for view in in_sight(window):
-        is_view = isinstance(view, QAbstractItemView) and not isinstance(view, QHeaderView)
+        is_view = isinstance(view, QtWidgets.QAbstractItemView) and not isinstance(
+            view, QtWidgets.QHeaderView
+        )
         bar, area = view.verticalScrollBar() if is_view else None, view.viewport() if is_view else None
         if not is_view or view.model() is None or bar.maximum() <= 0:
             continue
@@ -460,10 +454,10 @@ def last_row(view):
     """The index of the last row that can be scrolled to."""
     model, index = view.model(), view.rootIndex()
     while (rows := model.rowCount(index)) and (
-        not index.isValid() or not isinstance(view, QTreeView) or view.isExpanded(index)
+        not index.isValid() or not isinstance(view, QtWidgets.QTreeView) or view.isExpanded(index)
     ):
         index = model.index(rows - 1, 0, index)
-        if not isinstance(view, QTreeView):
+        if not isinstance(view, QtWidgets.QTreeView):
             break
     return index
 

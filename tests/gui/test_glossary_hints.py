@@ -3,19 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from PySide6 import QtWidgets
 from PySide6.QtCore import QEvent, QPoint, Qt
 from PySide6.QtGui import QHelpEvent
-from PySide6.QtWidgets import (
-    QAbstractButton,
-    QApplication,
-    QComboBox,
-    QHeaderView,
-    QLabel,
-    QTabBar,
-    QToolTip,
-    QVBoxLayout,
-    QWidget,
-)
 
 from glyphscope_gui.help.presenter import GlossaryHints, entries, glossary, hint, words_at
 from glyphscope_gui.runs.recorder import bundled_run
@@ -24,13 +14,13 @@ from glyphscope_gui.shared.page_ids import PageId
 QUIET = pytest.mark.qt_log_ignore("does not support raise", extend=True)
 
 
-def hover(widget: QWidget, at: QPoint | None = None) -> str:
+def hover(widget: QtWidgets.QWidget, at: QPoint | None = None) -> str:
     """Return the hint at a place of a widget, by default its middle."""
-    QToolTip.hideText()
+    QtWidgets.QToolTip.hideText()
     place = widget.rect().center() if at is None else at
     event = QHelpEvent(QEvent.Type.ToolTip, place, widget.mapToGlobal(place))
-    QApplication.sendEvent(widget, event)
-    return QToolTip.text() if event.isAccepted() else ""
+    QtWidgets.QApplication.sendEvent(widget, event)
+    return QtWidgets.QToolTip.text() if event.isAccepted() else ""
 
 
 @pytest.mark.parametrize(
@@ -62,15 +52,19 @@ def test_every_row_of_the_glossary_is_read():
 
 @QUIET
 def test_hovering_a_term_shows_its_meaning_and_a_hint_of_its_own_comes_first(qtbot):
-    window = QWidget()
+    window = QtWidgets.QWidget()
     qtbot.addWidget(window)
-    plain, own, other = QLabel("Seed", window), QLabel("Seed", window), QLabel("Nothing", window)
+    plain, own, other = (
+        QtWidgets.QLabel("Seed", window),
+        QtWidgets.QLabel("Seed", window),
+        QtWidgets.QLabel("Nothing", window),
+    )
     own.setToolTip("1 to 9")
-    choice = QComboBox(window)
+    choice = QtWidgets.QComboBox(window)
     choice.setAccessibleName("Notation")
-    tabs = QTabBar(window)
+    tabs = QtWidgets.QTabBar(window)
     tabs.addTab("Events")
-    column = QVBoxLayout(window)
+    column = QtWidgets.QVBoxLayout(window)
     for widget in (plain, own, other, choice, tabs):
         column.addWidget(widget)
     window.resize(300, 300)
@@ -83,19 +77,19 @@ def test_hovering_a_term_shows_its_meaning_and_a_hint_of_its_own_comes_first(qtb
     assert hints.parent() is window
 
 
-def places_with_words(window: QWidget):
+def places_with_words(window: QtWidgets.QWidget):
     """Yield the visible labels, buttons, tabs and columns, with their texts."""
-    for widget in window.findChildren(QWidget):
+    for widget in window.findChildren(QtWidgets.QWidget):
         if widget.isWindow() or not widget.isVisible() or widget.visibleRegion().isEmpty():
             continue
-        if isinstance(widget, QLabel | QAbstractButton):
+        if isinstance(widget, QtWidgets.QLabel | QtWidgets.QAbstractButton):
             middle = widget.visibleRegion().boundingRect().center()
             if window.childAt(widget.mapTo(window, middle)) is widget:
                 yield words_at(widget, widget.mapToGlobal(middle)), widget, middle
-        elif isinstance(widget, QTabBar):
+        elif isinstance(widget, QtWidgets.QTabBar):
             for tab in range(widget.count()):
                 yield widget.tabText(tab), widget, widget.tabRect(tab).center()
-        elif isinstance(widget, QHeaderView) and widget.orientation() is Qt.Orientation.Horizontal:
+        elif isinstance(widget, QtWidgets.QHeaderView) and widget.orientation() is Qt.Orientation.Horizontal:
             for section in range(widget.count()):
                 at = QPoint(widget.sectionViewportPosition(section) + 6, widget.viewport().height() // 2)
                 if widget.viewport().visibleRegion().contains(at) and not widget.isSectionHidden(section):

@@ -10,15 +10,7 @@ from PySide6.QtCore import QObject, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QVBoxLayout
 
-from glyphscope.events import (
-    LoopSettings,
-    ModelInfo,
-    PromptEvaluated,
-    PromptPart,
-    PromptRendered,
-    RunRequest,
-    RunStarted,
-)
+from glyphscope import events
 from glyphscope.runs import run_state
 from glyphscope_gui.context import PromptsPlace
 from glyphscope_gui.prompt import (
@@ -182,17 +174,20 @@ def watch(qapp, qtbot):
 
     def feed(tokens, cached=0, kind="run", ms=100.0):
         text = "".join(tokens)
-        prompt = PromptRendered(
+        prompt = events.PromptRendered(
             text=text,
             tokens=len(tokens),
             cached=cached,
-            parts=(PromptPart("tools", 0, len(text), len(tokens)),),
+            parts=(events.PromptPart("tools", 0, len(text), len(tokens)),),
             lengths=tuple(map(len, tokens)),
         )
-        started = RunStarted(
-            request=RunRequest(prompt="", registry={}), model=ModelInfo(name="m"), versions={}, time=""
+        started = events.RunStarted(
+            request=events.RunRequest(prompt="", registry={}),
+            model=events.ModelInfo(name="m"),
+            versions={},
+            time="",
         )
-        done = PromptEvaluated(done=len(tokens), total=len(tokens), ms=ms)
+        done = events.PromptEvaluated(done=len(tokens), total=len(tokens), ms=ms)
         if kind == "background":
             watch.note(prompt)
             return None
@@ -239,15 +234,15 @@ def test_changes_and_their_cost_are_compared_with_the_previous_run_of_the_model(
 def test_the_next_prompt_is_counted_against_the_last_one_read(watch, qtbot):
     model, feed, reported = watch
     feed(BEFORE)
-    model.show_next(PromptRendered(text="ab" + 20 * "t", tokens=22, cached=0))
+    model.show_next(events.PromptRendered(text="ab" + 20 * "t", tokens=22, cached=0))
     qtbot.wait(50)
     assert not reported, "the same prompt: the run's figures stay"
     note = "Thinking off was sent"
-    model.show_next(PromptRendered(text="ab" + 20 * "t", tokens=22, cached=0, note=note), "off")
+    model.show_next(events.PromptRendered(text="ab" + 20 * "t", tokens=22, cached=0, note=note), "off")
     qtbot.waitUntil(lambda: bool(reported))
     assert reported.pop().prompt.note == note, "an endpoint's prompt reads the same in every state"
     text = "".join(AFTER)
-    model.show_next(PromptRendered(text=text, tokens=22, cached=0, lengths=(1,) * 22))
+    model.show_next(events.PromptRendered(text=text, tokens=22, cached=0, lengths=(1,) * 22))
     qtbot.waitUntil(lambda: bool(reported))
     assert (reported[-1].origin, reported[-1].common, reported[-1].loss) == ("now", 1, None)
 
@@ -269,7 +264,7 @@ def test_the_next_prompt_replaces_that_of_a_record_when_the_record_is_left(panel
     with qtbot.waitSignal(context.runs.ended):
         context.runs.show_record(record)
     assert context.record.started is not None
-    last = [event for event in record if isinstance(event, PromptRendered)][-1].text
+    last = [event for event in record if isinstance(event, events.PromptRendered)][-1].text
     qtbot.waitUntil(lambda: dock.rendered_view.toPlainText().startswith(last[:40]))
     with qtbot.waitSignal(context.project.prompt.rendered):
         context.project.prompt.render()
@@ -340,7 +335,7 @@ def test_the_first_prompt_of_a_loop_is_counted_with_and_without_deferred_tools(w
     project.set_options(strategy="loop")
     qtbot.waitUntil(lambda: "You can call tools." in dock.rendered_view.toPlainText())
     assert "search_tools" not in dock.rendered_view.toPlainText()
-    project.set_options(loop=LoopSettings(defer_tools=0.0))
+    project.set_options(loop=events.LoopSettings(defer_tools=0.0))
     qtbot.waitUntil(lambda: "7 tools deferred to search_tools: all tools would take" in dock.caption.text())
     assert "search_tools(query" in dock.rendered_view.toPlainText() and "tools" in view.costs.text()
 

@@ -9,32 +9,22 @@ screen.until("valid call of search")    until these words are visible, or a func
 
 from __future__ import annotations
 
+from PySide6 import QtWidgets
 from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
 from PySide6.QtGui import QAccessible, QAction, QDragEnterEvent, QDropEvent, QKeySequence
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import (
-    QAbstractButton,
-    QAbstractItemView,
-    QAbstractSlider,
-    QAbstractSpinBox,
-    QApplication,
-    QComboBox,
-    QDialog,
-    QFileDialog,
-    QGroupBox,
-    QLabel,
-    QLineEdit,
-    QPlainTextEdit,
-    QTabBar,
-    QTableView,
-    QTextEdit,
-    QWidget,
-)
 
 from glyphscope_gui.shared.verdict import Pill
 
-FIELDS = QAbstractSlider | QAbstractSpinBox | QComboBox | QLineEdit | QPlainTextEdit | QTextEdit
-CONTROLS = FIELDS | QAbstractButton | QAbstractItemView | QTabBar
+FIELDS = (
+    QtWidgets.QAbstractSlider
+    | QtWidgets.QAbstractSpinBox
+    | QtWidgets.QComboBox
+    | QtWidgets.QLineEdit
+    | QtWidgets.QPlainTextEdit
+    | QtWidgets.QTextEdit
+)
+CONTROLS = FIELDS | QtWidgets.QAbstractButton | QtWidgets.QAbstractItemView | QtWidgets.QTabBar
 
 
 def plain(words):
@@ -44,15 +34,15 @@ def plain(words):
 
 def words_of(widget):
     """The words that a widget shows; "" for a view of items."""
-    if isinstance(widget, QComboBox):
+    if isinstance(widget, QtWidgets.QComboBox):
         return widget.currentText()
-    if isinstance(widget, QPlainTextEdit | QTextEdit):
+    if isinstance(widget, QtWidgets.QPlainTextEdit | QtWidgets.QTextEdit):
         return widget.toPlainText()
-    if isinstance(widget, QGroupBox):
+    if isinstance(widget, QtWidgets.QGroupBox):
         return widget.title()
     text = widget.words if isinstance(widget, Pill) else getattr(widget, "text", "")
     words = str(text() if callable(text) else text)
-    return words.replace("\u200b", "") if isinstance(widget, QLabel) else words
+    return words.replace("\u200b", "") if isinstance(widget, QtWidgets.QLabel) else words
 
 
 def name_of(widget):
@@ -61,7 +51,7 @@ def name_of(widget):
         return name
     if isinstance(widget, FIELDS):  # that of its label
         return QAccessible.queryAccessibleInterface(widget).text(QAccessible.Text.Name)
-    return plain(widget.text()) if isinstance(widget, QAbstractButton) else ""
+    return plain(widget.text()) if isinstance(widget, QtWidgets.QAbstractButton) else ""
 
 
 def visible(widget):
@@ -69,7 +59,7 @@ def visible(widget):
     if widget.isVisible():
         yield widget
         for child in widget.children():
-            if isinstance(child, QWidget):
+            if isinstance(child, QtWidgets.QWidget):
                 yield from visible(child)
 
 
@@ -79,18 +69,18 @@ class Screen:
     def __init__(self, qtbot, root, *others):
         self.qtbot, self.root, self.roots = qtbot, root, (root, *others)
 
-    def named(self, name, kind=QWidget):
+    def named(self, name, kind=QtWidgets.QWidget):
         """The widgets with that name, or whose names begin with it."""
         there = [each for root in self.roots for each in visible(root) if isinstance(each, kind)]
         return chosen_by_name(there, name_of, name)
 
-    def find(self, name, kind=QWidget):
+    def find(self, name, kind=QtWidgets.QWidget):
         """The one widget with that name: one of a dialog that is open rather than another, a control rather than its
         label.
         """
         found = self.named(name, kind)
         if len(found) > 1:
-            found = [each for each in found if isinstance(each.window(), QDialog)] or found
+            found = [each for each in found if isinstance(each.window(), QtWidgets.QDialog)] or found
             found = [each for each in found if isinstance(each, CONTROLS)] or found
         others = sorted({name_of(each) for each in self.named("", kind)} - {""})
         assert len(found) == 1, f"{len(found)} have the name {name!r} of {others}"
@@ -108,16 +98,16 @@ class Screen:
 
     def press(self, *names):
         for name in names:
-            if self.named(name, QAbstractButton):
-                button = self.find(name, QAbstractButton)
+            if self.named(name, QtWidgets.QAbstractButton):
+                button = self.find(name, QtWidgets.QAbstractButton)
                 assert button.isEnabled(), f"{name} is disabled"
                 button.click()
-            elif bars := [bar for bar in self.named("", QTabBar) if name in tabs_of(bar)]:
+            elif bars := [bar for bar in self.named("", QtWidgets.QTabBar) if name in tabs_of(bar)]:
                 bars[0].setCurrentIndex(tabs_of(bars[0]).index(name))
             else:
                 action = self.action(name)
                 assert action is not None, (
-                    f"{name!r} is none of {sorted(map(name_of, self.named('', QAbstractButton)))}"
+                    f"{name!r} is none of {sorted(map(name_of, self.named('', QtWidgets.QAbstractButton)))}"
                 )
                 assert action.isEnabled(), f"{name} is disabled"
                 action.trigger()
@@ -128,22 +118,22 @@ class Screen:
         """
         chooser = self.find(name)
         assert chooser.isEnabled(), f"{name} is disabled"
-        if isinstance(chooser, QComboBox):
+        if isinstance(chooser, QtWidgets.QComboBox):
             place = max(chooser.findText(words), chooser.findText(words, Qt.MatchFlag.MatchStartsWith))
             place = chooser.currentIndex() if chooser.currentText() == words else place
             assert place >= 0, f"{words} is none of {[chooser.itemText(n) for n in range(chooser.count())]}"
             chooser.setCurrentIndex(place)
             chooser.activated.emit(place)
-        elif isinstance(chooser, QTabBar):
+        elif isinstance(chooser, QtWidgets.QTabBar):
             chooser.setCurrentIndex(tabs_of(chooser).index(words))
-        elif isinstance(chooser, QAbstractItemView):
+        elif isinstance(chooser, QtWidgets.QAbstractItemView):
             cells = [(str(index.data() or ""), index) for index in indices(chooser)]
             there = [index for text, index in cells if text == words] or [
                 i for text, i in cells if words in text
             ]
             assert there, f"{words} is in none of {self.rows(name)}"
             chooser.setCurrentIndex(there[0])
-        elif isinstance(chooser, QAbstractButton):
+        elif isinstance(chooser, QtWidgets.QAbstractButton):
             chooser.menu().aboutToShow.emit()
             actions = chooser.menu().actions()
             next(action for action in actions if plain(action.text()).startswith(words)).trigger()
@@ -154,11 +144,11 @@ class Screen:
         """Write a text or a number in a field, in place of what it has, and leave it."""
         field = self.find(name, FIELDS)
         assert field.isEnabled(), f"{name} is disabled"
-        if isinstance(field, QAbstractSpinBox | QAbstractSlider):
+        if isinstance(field, QtWidgets.QAbstractSpinBox | QtWidgets.QAbstractSlider):
             field.setValue(text)
-        elif isinstance(field, QComboBox):
+        elif isinstance(field, QtWidgets.QComboBox):
             field.setEditText(text)
-        elif isinstance(field, QLineEdit):
+        elif isinstance(field, QtWidgets.QLineEdit):
             field.selectAll()
             field.insert(text) if text else field.backspace()
             field.editingFinished.emit()
@@ -204,10 +194,10 @@ class Screen:
 
     def rows(self, name, role=Qt.ItemDataRole.DisplayRole):
         """The words in the cells of a table or list, by row; a table's names of rows come first."""
-        view = self.find(name, QAbstractItemView)
+        view = self.find(name, QtWidgets.QAbstractItemView)
         model, top = view.model(), view.rootIndex()
         columns, titles = range(max(model.columnCount(top), 1)), []
-        if isinstance(view, QTableView) and view.verticalHeader().isVisible():
+        if isinstance(view, QtWidgets.QTableView) and view.verticalHeader().isVisible():
             titles = [str(model.headerData(n, Qt.Orientation.Vertical)) for n in range(model.rowCount(top))]
         cells = [
             [str(model.index(row, column, top).data(role) or "") for column in columns]
@@ -221,7 +211,7 @@ class Screen:
 
     def chosen(self, name):
         """The words of the first cell of the chosen row."""
-        return str(self.find(name, QAbstractItemView).currentIndex().data() or "")
+        return str(self.find(name, QtWidgets.QAbstractItemView).currentIndex().data() or "")
 
     # -- what comes later ----------------------------------------------------------------------------------------
 
@@ -236,11 +226,11 @@ class Screen:
     def until_can(self, name):
         self.qtbot.waitUntil(lambda: bool(self.named(name)) and self.can(name))
 
-    def dialog(self, kind=QDialog):
+    def dialog(self, kind=QtWidgets.QDialog):
         """The newest dialog, once there is one."""
 
         def opened():
-            shown = [each for each in QApplication.topLevelWidgets() if isinstance(each, kind)]
+            shown = [each for each in QtWidgets.QApplication.topLevelWidgets() if isinstance(each, kind)]
             return [each for each in shown if each.isVisible()]
 
         self.qtbot.waitUntil(lambda: bool(opened()))
@@ -248,7 +238,7 @@ class Screen:
 
     def pick_file(self, path):
         """Answer the dialog that asks for a file."""
-        dialog = self.dialog(QFileDialog).root
+        dialog = self.dialog(QtWidgets.QFileDialog).root
         dialog.close()
         dialog.fileSelected.emit(str(path))
         dialog.filesSelected.emit([str(path)])
