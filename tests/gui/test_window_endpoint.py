@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import keyring
 import pytest
 from keyring.backends.fail import Keyring as NoKeyring
@@ -11,6 +13,8 @@ from glyphscope.base.figures import UNKNOWN
 from glyphscope.models import open_model
 from glyphscope.models.remote import is_address
 from glyphscope.models.scripted import ScriptedModel
+from glyphscope_gui.model_picker.dialog import OpenModelLine
+from glyphscope_gui.model_picker.enforcement import EnforcementDialog
 from glyphscope_gui.shared.page_ids import PageId
 from scripted_endpoint import DONE, Answer, Hang, chunk, endpoint, said
 
@@ -83,3 +87,48 @@ def test_an_endpoint_that_ignores_the_constraint_is_reported(qtbot, page):
         failed = page.context.runs.state.failed
         assert failed is not None and "ignored the constraint" in failed.message
         page.context.runs.close()
+
+
+def connect(qtbot, context):
+    runs = context.runs
+    runs.open_model(context.project.model)
+    qtbot.waitUntil(lambda: runs.model.is_endpoint and runs.model.phase == "ready", timeout=20_000)
+
+
+@pytest.mark.slow
+def test_the_enforcement_of_an_endpoint_is_tested_after_consent_and_shown_as_it_comes(qtbot, page):
+    context = page.context
+    with endpoint(said('{"value": 500}')) as server:
+        choose(page, server)
+        connect(qtbot, context)
+        line = OpenModelLine()
+        qtbot.addWidget(line)
+        line.show_status(context.runs.model, can_unload=False)
+        assert not line.test.isHidden()
+        dialog = EnforcementDialog(context.runs.queries, server.url)
+        qtbot.addWidget(dialog)
+        dialog.show()
+        assert "30 requests" in dialog.words.text() and server.url in dialog.words.text() and not server.asked
+        dialog.send.click()
+        qtbot.waitUntil(lambda: "constraints enforced" in dialog.words.text(), timeout=60_000)
+        found = {row.name: row.found for row in dialog.results.rows}
+        assert len(server.asked) == 30 and dialog.send.isEnabled()
+        assert (found["maximum"], found["enum"], found["a call"]) == ("not enforced",) * 3
+        if folder := os.environ.get("PICTURES"):
+            dialog.grab().save(f"{folder}/enforcement.png")
+
+
+@pytest.mark.slow
+def test_closing_the_dialog_ends_the_test_of_an_endpoint(qtbot, page):
+    context = page.context
+    with endpoint(Answer((chunk('{"value"'), Hang))) as server:
+        choose(page, server)
+        connect(qtbot, context)
+        dialog = EnforcementDialog(context.runs.queries, server.url)
+        qtbot.addWidget(dialog)
+        dialog.show()
+        dialog.send.click()
+        qtbot.waitUntil(lambda: bool(server.asked), timeout=20_000)
+        dialog.reject()
+        qtbot.waitUntil(server.gone.is_set, timeout=10_000)
+        assert len(server.asked) == 1

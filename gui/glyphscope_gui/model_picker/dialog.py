@@ -229,16 +229,23 @@ class OpenModelLine(QWidget):
     """The model that is loaded or loading, or the endpoint that is connected, with Unload."""
 
     unloadRequested = Signal()
+    testRequested = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.words = words_label(parent=self, name="openModelWords")
+        tip = tr(
+            "Find out which constraints this endpoint enforces, by asking it for answers that break them"
+        )
+        self.test = push_button(
+            tr("Test enforcement…"), self, name="testEnforcementButton", tip=tip, clicked=self.testRequested
+        )
         tip = tr("Unload the model and free its memory; the next run loads it again")
         self.unload = push_button(
             tr("Unload"), self, name="modelUnloadButton", tip=tip, clicked=self.unloadRequested
         )
         self.bar = named(QProgressBar(self, textVisible=False), "modelLoadProgress", tr("Loading progress"))
-        row = hbox((self.words, 1), self.unload, spacing=8)
+        row = hbox((self.words, 1), self.test, self.unload, spacing=8)
         vbox(row, self.bar, parent=self, spacing=4)
 
     def show_status(self, status: ModelStatus, *, can_unload: bool) -> None:
@@ -249,6 +256,7 @@ class OpenModelLine(QWidget):
         self.bar.setMaximum(_STEPS if loading and status.progress is not None else 0)
         self.bar.setValue(round((status.progress or 0.0) * _STEPS))
         self.unload.setEnabled(can_unload)
+        self.test.setVisible(status.is_endpoint and status.phase == "ready")
 
 
 class ModelDialog(FollowsSize, PlainDialog):

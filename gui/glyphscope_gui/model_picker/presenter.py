@@ -19,6 +19,7 @@ from glyphscope.models.remote import is_address
 from glyphscope_gui.context import AppContext
 from glyphscope_gui.model_picker.dialog import EndpointDialog, LoadPanel, ModelDialog
 from glyphscope_gui.model_picker.downloads import Downloading, DownloadPhase, ModelDownloads
+from glyphscope_gui.model_picker.enforcement import EnforcementDialog
 from glyphscope_gui.model_picker.picker import ModelPicker
 from glyphscope_gui.model_picker.words import progress_words
 from glyphscope_gui.runs.run_controller import Phase
@@ -134,6 +135,7 @@ class ModelPresenter(QObject):
         dialog.modelSelected.connect(loads.show_model)
         loads.shown.connect(dialog.show_facts)
         dialog.open_line.unloadRequested.connect(self._context.actions.unload_model.trigger)
+        dialog.open_line.testRequested.connect(self._test_enforcement)
         self._show_loaded()
         dialog.finished.connect(self._closed)
         dialog.show()  # not modal: the window can be used meanwhile
@@ -208,6 +210,10 @@ class ModelPresenter(QObject):
         dialog = EndpointDialog(project.model if is_address(project.model) else "", self._context.window)
         dialog.chosen.connect(project.choose_model)
         open_once(dialog)
+
+    def _test_enforcement(self) -> None:
+        runs = self._context.runs
+        open_once(EnforcementDialog(runs.queries, runs.model.name, self._context.window))
 
     def _close_dialog(self) -> None:
         if self._dialog is not None:
