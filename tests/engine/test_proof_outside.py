@@ -1,4 +1,4 @@
-"""Engines in environments of their own, with a program in place of the environment, and the real one where it is."""
+"""Engines in separate environments, with a program in place of the environment, and the real one where it is."""
 
 import json
 import os

@@ -408,7 +408,7 @@ def test_a_recorded_run_is_exported_as_a_request_that_opens_again(api, tmp_path)
     assert opened.request.tool_choice == "required" and "GLYPH" not in opened.request.system_prompt
 
 
-def test_credentials_in_a_body_are_listed_and_not_kept():
+def test_credentials_in_a_body_are_listed_and_not_stored():
     server = {
         "type": "mcp",
         "server_label": "git",

@@ -23,7 +23,7 @@ from glyphscope.turns import TurnOptions, build_call_grammar
 
 EngineName: TypeAlias = Literal["mask", "gbnf", "converter", "schema", OutsideName]
 """Our grammar in llguidance, our grammar in llama.cpp; for comparison, llama-cpp-python's converter with llama.cpp,
-llguidance's JSON Schema compiler, and engines in environments of their own."""
+llguidance's JSON Schema compiler, and engines in separate environments."""
 
 ENGINES: tuple[EngineName, ...] = ("mask", "gbnf", "converter", "schema")
 OURS: tuple[EngineName, ...] = ("mask", "gbnf")

@@ -1,4 +1,4 @@
-"""Engines of other servers, each installed into an environment of its own, on request only.
+"""Engines of other servers, each installed into a separate environment, on request only.
 
 Their packages are never those of this program: they are large, and change what they enforce with each version.
 """

@@ -99,7 +99,7 @@ def prove(
     """The proofs for every allowed tool; once `cancelled` returns True, only those made so far.
 
     With `order` any, our grammars allow any order, and they read each example in two orders. `outside` is the folder of
-    engines in environments of their own.
+    engines in separate environments.
     """
     shape = fitting_shape(registry, shape)
     stopped = [False]
