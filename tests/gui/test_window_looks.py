@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from itertools import pairwise
 
 import msgspec
 import pytest
 from PySide6.QtCore import QEvent, QObject, QPoint, QRect, QSize, Qt
-from PySide6.QtGui import QFont, QStandardItemModel
+from PySide6.QtGui import QFont, QFontMetrics, QStandardItemModel
 from PySide6.QtWidgets import QApplication, QComboBox, QFrame, QScrollArea, QWidget
 
 from every_page import ABORTED, show_masked
@@ -16,11 +17,13 @@ from examples import some
 from fake_context import scripted
 from glyphscope.events import RunFinished
 from glyphscope.runs import run_state
+from glyphscope_gui.model_picker import ModelDialog
 from glyphscope_gui.playground.verdict_line import BudgetGauges, LoopBudget, budgets
 from glyphscope_gui.run_settings.options import shorter_words
+from glyphscope_gui.runs.alternatives_table import FINAL, RAW
 from glyphscope_gui.runs.field_table import COLUMNS, CONSTRAINT, FIELD, VALUE
 from glyphscope_gui.runs.recorder import bundled_run
-from glyphscope_gui.shared import MIN_NAME, ElidedLabel, PlainTable
+from glyphscope_gui.shared import MIN_NAME, ElidedLabel, PlainLabel, PlainTable
 from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.page_ids import PageId, PanelId
 from glyphscope_gui.shell.main_window import (
@@ -31,7 +34,7 @@ from glyphscope_gui.shell.main_window import (
     first_geometry,
     inside_screen,
 )
-from glyphscope_gui.theme import theme
+from glyphscope_gui.theme import mono_font, theme
 from glyphscope_gui.theme.fonts import window_points
 from made_runs import loop_run
 
@@ -353,6 +356,32 @@ def test_the_fields_of_a_short_call_are_whole_in_a_narrow_window(window, qtbot):
             assert table.columnWidth(column) >= table._needed(column), COLUMNS[column]
 
     qtbot.waitUntil(is_whole)
+
+
+@pytest.mark.slow
+def test_the_raw_and_the_final_probability_do_not_touch(window, qtbot):
+    window.resize(1024, 700)
+    with qtbot.waitSignal(window.runs.ended):
+        window.runs.show_record(bundled_run("search-mask.jsonl"))
+    table = window.page(PageId.PLAYGROUND).evidence.alternatives
+    whole = QFontMetrics(mono_font(-0.5)).horizontalAdvance("100.0%")
+    qtbot.waitUntil(lambda: table.columnWidth(FINAL) >= whole + 8 and table.columnWidth(RAW) >= whole + 8)
+
+
+def test_the_models_have_one_heading_no_holes_and_are_no_higher_than_the_screen(window, qtbot):
+    dialog = ModelDialog(window.models.downloads, window)
+    qtbot.addWidget(dialog)
+    dialog.show()
+    dialog.show_found((), [])
+    dialog.hub._show_error(RuntimeError("An error of several lines.\n" * 20))
+    shown = [part for part in dialog.findChildren(PlainLabel) if part.isVisible()]
+    assert [label.text() for label in shown].count(dialog.windowTitle()) == 1
+    qtbot.waitUntil(lambda: dialog.hub.words.height() > 100)
+    assert dialog.height() <= dialog.screen().availableSize().height()
+    column = [part for part in dialog.title.parentWidget().children() if isinstance(part, QWidget)]
+    places = sorted((part.y(), part.geometry().bottom()) for part in column if part.isVisible())
+    gaps = [below[0] - above[1] for above, below in pairwise(places)]
+    assert max(gaps) <= 30, gaps
 
 
 @pytest.mark.slow

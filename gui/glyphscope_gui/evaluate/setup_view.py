@@ -230,10 +230,15 @@ class QuestionTile(QPushButton):
         for label in labels:
             label.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
             label.setMinimumWidth(40)  # a long text would ask for more, to be nearly square
-        self._column = vbox(*labels, STRETCH, parent=self, margins=(12, 7), spacing=2)
+        self._column = vbox(*labels, STRETCH, parent=self, spacing=2)
+        self.leave_room(0)
         policy = QSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
         policy.setHeightForWidth(True)
         self.setSizePolicy(policy)
+
+    def leave_room(self, right: int) -> None:
+        """Keep so many more pixels at the right free of words."""
+        self._column.setContentsMargins(12, 7, 12 + right, 7)
 
     def sizeHint(self) -> QSize:
         return self._column.sizeHint()
@@ -511,6 +516,7 @@ class EvalSetupView(FollowsSize, QWidget):
         menu.addSeparator()
         menu.addAction(tr("Any setting…"), lambda: self.more.setChecked(True))
         other.setMenu(menu)
+        other.leave_room(12)  # of its arrow
         for place, tile in enumerate((*self._tiles.values(), other)):
             grid.addWidget(tile, *divmod(place, 3))
         for column in range(3):
