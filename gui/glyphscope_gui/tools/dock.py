@@ -22,7 +22,7 @@ from glyphscope_gui.shared.code_edit import TAB_WORDS
 from glyphscope_gui.shared.file_drops import TakesFiles
 from glyphscope_gui.shared.icon_button import IconButton
 from glyphscope_gui.shared.json_editor import JsonEditor
-from glyphscope_gui.shared.labels import link, named, show_words, words_label
+from glyphscope_gui.shared.labels import WrappedLabel, link, named, show_words, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, FollowsSize, hbox, holder, splitter, stack, vbox
 from glyphscope_gui.shared.plain_text import plain_tip
@@ -135,7 +135,8 @@ class RecordedTools(QWidget):
         self.tree = named(ToolTree(self.model, self), "recordedToolTree")
         self.tree.setAccessibleName(tr("Tools of the record and their arguments"))
         self.tree.setAccessibleDescription(tr("Right and left show and hide a tool’s arguments."))
-        self.about = words_label(role="", parent=self, name="recordedToolAbout", selectable=True)
+        self.about = named(WrappedLabel(self), "recordedToolAbout")
+        self.about.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.schema = named(JsonEditor(self), "recordedToolSchema")
         self.schema.setAccessibleName(tr("JSON Schema of the tool’s arguments in the record"))
         self.schema.setReadOnly(True)
