@@ -10,9 +10,7 @@ from cli_command import command
 from glyphscope.base.errors import ServerError
 from glyphscope.evals.matrix.plan import Matrix, plan_of
 from glyphscope.evals.results.folder import ResultFolder
-from glyphscope.evals.running.evaluation import evaluate, newest_result, saved_plan
-from glyphscope.evals.running.local_workers import LocalWorkers
-from glyphscope.evals.running.tool_servers import ToolServers
+from glyphscope.evals.running import LocalWorkers, ToolServers, evaluate, newest_result, saved_plan
 from glyphscope.evals.suites.reading import load_suite
 from glyphscope.events import ToolResult, ToolStarted
 from glyphscope.models.scripted import ScriptedModel

@@ -101,7 +101,7 @@ from eval_suite import AnsweringModel
 from glyphscope.base.errors import StorageError
 from glyphscope.evals.matrix.plan import Matrix, plan_of
 from glyphscope.evals.results.folder import ResultFolder
-from glyphscope.evals.running.evaluation import evaluate
+from glyphscope.evals.running import evaluate
 from glyphscope.evals.running.progress import Begun
 
 disk, suite = Path(sys.argv[1]), sys.argv[2]

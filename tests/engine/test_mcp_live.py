@@ -9,7 +9,7 @@ import time
 import msgspec
 import pytest
 
-from glyphscope.store.servers import MAX_LISTS, SeenTools
+from glyphscope.store import MAX_LISTS, SeenTools
 from glyphscope.tools.mcp import McpServer, read_servers
 from glyphscope.tools.mcp.log import KEPT, TEXT_LIMIT, WHOLE_BUDGET, WHOLE_LIMIT, ProtocolLog, log_message
 from mcp_servers import call, opened, scripted

@@ -12,8 +12,14 @@ from keyring.backends.fail import Keyring as NoKeyring
 
 from cli_command import mcp_command as command
 from glyphscope.base.errors import ServerError
-from glyphscope.tools.mcp import McpServer, ServerConfig, forget_sign_in, read_servers, stored_sign_in
-from glyphscope.tools.mcp.config import OAuthConfig
+from glyphscope.tools.mcp import (
+    McpServer,
+    OAuthConfig,
+    ServerConfig,
+    forget_sign_in,
+    read_servers,
+    stored_sign_in,
+)
 from mcp_servers import call
 from memory_keyring import memory_keyring
 from oauth_http import Browser, oauth_server

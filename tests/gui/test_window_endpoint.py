@@ -13,8 +13,7 @@ from glyphscope.base.figures import UNKNOWN
 from glyphscope.models import open_model
 from glyphscope.models.remote import is_address
 from glyphscope.models.scripted import ScriptedModel
-from glyphscope_gui.model_picker.dialog import OpenModelLine
-from glyphscope_gui.model_picker.enforcement import EnforcementDialog
+from glyphscope_gui.model_picker import EnforcementDialog, OpenModelLine
 from glyphscope_gui.shared.page_ids import PageId
 from scripted_endpoint import DONE, Answer, Hang, chunk, endpoint, said
 

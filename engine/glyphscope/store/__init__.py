@@ -18,7 +18,7 @@ from glyphscope.store.project import (
     save_project,
 )
 from glyphscope.store.records import Record, RecordWriter, first_difference, strip_words
-from glyphscope.store.servers import KnownServers, load_servers, save_servers
+from glyphscope.store.servers import MAX_LISTS, KnownServers, SeenTools, load_servers, save_servers
 from glyphscope.store.settings import Settings, load_settings, save_settings
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ from glyphscope.base.interfaces import interface
 if TYPE_CHECKING:
     from glyphscope_gui.model_picker.dialog import EndpointDialog, LoadPanel, ModelDialog, OpenModelLine
     from glyphscope_gui.model_picker.downloads import Downloading, DownloadPhase, ModelDownloads
+    from glyphscope_gui.model_picker.enforcement import EnforcementDialog
     from glyphscope_gui.model_picker.hub_panel import HubPanel
     from glyphscope_gui.model_picker.picker import ModelPicker
     from glyphscope_gui.model_picker.presenter import ModelPresenter

@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING
 from glyphscope.base.interfaces import interface
 
 if TYPE_CHECKING:
-    from glyphscope.tools.mcp.config import ServerConfig, command_server, read_servers, server_entries
+    from glyphscope.tools.mcp.config import (
+        OAuthConfig,
+        ServerConfig,
+        command_server,
+        read_servers,
+        server_entries,
+    )
     from glyphscope.tools.mcp.content import read_prompt, read_resource, read_result
     from glyphscope.tools.mcp.lines import BoundedLines, Line
     from glyphscope.tools.mcp.listing import ToolProblem
