@@ -18,9 +18,9 @@ ROOT = Path(__file__).parents[2]
 MAX_FILE = 600
 MOST = {
     "modules with one importer": 129,
-    "modules that tests import": 278,
-    "lines of code": 125_654,
-    "lines of code without plug-ins": 121_415,
+    "modules that tests import": 280,
+    "lines of code": 127_030,
+    "lines of code without plug-ins": 122_758,
 }
 """They only fall; raise one with the reason here.
 
@@ -29,7 +29,9 @@ decided: each is a row or a form of what was there, with the engine that it need
 rules of grammars, the options' panel and the transcript of a run too. For expected answers, the project's prompt and
 system prompts in evaluations, the pages of MCP, of the model and of pasted answers, and folding panels. For the forms
 of tools and requests of other programs, the capture of requests with its page and breakpoints, and tools that are
-found. Tests import more modules since packages do not list names for them alone.
+found. For what endpoints are asked, servers of
+tools in evaluations, and engines of other servers. Tests import more modules since packages do not list names for them
+alone.
 """
 PLUGINS = "glyphscope_plugins"
 

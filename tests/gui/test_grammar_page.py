@@ -11,7 +11,6 @@ from fake_context import CALL, scripted
 from glyphscope.registry import Tool, default_registry
 from glyphscope.store import GrammarExample, load_project
 from glyphscope_gui.context import LackingPlace
-from glyphscope_gui.grammar.line_lexer import LEXERS
 from glyphscope_gui.grammar.problems import GrammarProblem
 from glyphscope_gui.project import RegistryDocument, first_project
 from glyphscope_gui.shared.background import end_work
@@ -508,21 +507,6 @@ def test_a_problem_of_a_lark_grammar_is_underlined_with_its_fix(grammar, screen,
     put_cursor(view.edit, "?b")
     view.edit.fix_action.trigger()
     assert checked(qtbot, grammar).ok and view.edit.text() == 'start: "a"? b\nb: "b"\n'
-
-
-@pytest.mark.parametrize(
-    ("line", "kinds"),
-    [
-        ('start: "a//b"i /[^"]+/i // end', ["definition", "mark", "literal", "class", "comment"]),
-        ("?x[lazy]: <think> %json", ["mark", "definition", "mark", "name", "mark", "mark", "token", "token"]),
-        (
-            'x: "a".."z" ~ 2 .. 3 y{1,2}',
-            ["definition", "mark", "literal", "mark", "mark", "literal", "bounds", "name", "bounds"],
-        ),
-    ],
-)
-def test_the_words_of_lark_have_their_colours(line, kinds):
-    assert [word.kind for word in LEXERS["Lark"].words(line)] == kinds
 
 
 @pytest.mark.parametrize(("text", "kind"), [(LARK, "lark"), ('root ::= "a"+\n', "gbnf")])

@@ -24,11 +24,11 @@ from glyphscope_gui.enforcement.table import EnforcementModel
 from glyphscope_gui.grammar import work as grammar_work
 from glyphscope_gui.grammar import workbench
 from glyphscope_gui.grammar.examples import GrammarExamplesModel
+from glyphscope_gui.grammar.line_lexer import LEXERS
 from glyphscope_gui.grammar.page import GrammarPage
-from glyphscope_gui.grammar.presenter import summary_words
 from glyphscope_gui.grammar.problems import GrammarProblem, TextPositions
 from glyphscope_gui.grammar.railroad_drawing import MAX_ITEMS, draw_rule
-from glyphscope_gui.grammar.work import Checked, ExampleVerdict
+from glyphscope_gui.grammar.work import Checked, ExampleVerdict, summary_words
 from glyphscope_gui.project import GrammarDocument, RegistryDocument
 from glyphscope_gui.shared.background import end_work
 from glyphscope_gui.shared.table_model import PILL_ROLE
@@ -366,3 +366,18 @@ def test_the_rows_of_proofs_grow_without_a_reset_and_name_their_tools():
 def test_the_summary_of_a_check_is_shortened_to_the_worst_that_it_found(counts, forms):
     checked = Checked("", (), counts, dict.fromkeys(map(str, range(9))), None, 0.004)
     assert summary_words(checked) == (f"{forms[0]}, checked in 4 ms", *forms)
+
+
+@pytest.mark.parametrize(
+    ("line", "kinds"),
+    [
+        ('start: "a//b"i /[^"]+/i // end', ["definition", "mark", "literal", "class", "comment"]),
+        ("?x[lazy]: <think> %json", ["mark", "definition", "mark", "name", "mark", "mark", "token", "token"]),
+        (
+            'x: "a".."z" ~ 2 .. 3 y{1,2}',
+            ["definition", "mark", "literal", "mark", "mark", "literal", "bounds", "name", "bounds"],
+        ),
+    ],
+)
+def test_the_words_of_lark_have_their_colours(line, kinds):
+    assert [word.kind for word in LEXERS["Lark"].words(line)] == kinds

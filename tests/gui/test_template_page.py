@@ -13,9 +13,8 @@ from glyphscope.models.scripted import ScriptedModel
 from glyphscope_gui.context import FilePlace
 from glyphscope_gui.shared.page_ids import MenuId, PageId
 from glyphscope_gui.template.marked_text import places_of
-from glyphscope_gui.template.page import last_answer
+from glyphscope_gui.template.page import TextCell, last_answer
 from glyphscope_gui.template.presenter import proof_words
-from glyphscope_gui.template.tables import TextCell
 from on_screen import drop
 from untrained_models import several_templates
 

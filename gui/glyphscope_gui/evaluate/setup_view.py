@@ -34,6 +34,7 @@ from glyphscope_gui.evaluate.setup_lists import (
     TicksModel,
     model_row,
 )
+from glyphscope_gui.shared import layouts
 from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.labels import (
     PlainLabel,
@@ -45,16 +46,6 @@ from glyphscope_gui.shared.labels import (
     words_label,
 )
 from glyphscope_gui.shared.language import in_language, tr
-from glyphscope_gui.shared.layouts import (
-    STRETCH,
-    Flow,
-    FollowsSize,
-    ScrollArea,
-    grid_layout,
-    hbox,
-    holder,
-    vbox,
-)
 from glyphscope_gui.shared.plain_table import PlainList, WholeRows
 from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.shared.run_words import typed_answer, value_words
@@ -68,8 +59,6 @@ MAX_VALUE = 16
 """Characters of a typed value beside its box."""
 SIDE_BY_SIDE = 800
 """Pixels of width of the window, at the usual text size, from which the columns are side by side."""
-
-
 _NAMED = ("notation", "constraint", "strategy", "thinking")
 """The axes that are always named in what stays the same; others if they have another value than the first."""
 TILES = 5
@@ -90,7 +79,7 @@ class EvalAxes(QWidget):
         super().__init__(parent)
         named(self, "evalArms", tr("Settings varied between configurations"))
         self._boxes: dict[str, list[tuple[Any, QCheckBox]]] = {}
-        self._flows: dict[str, tuple[Flow, LineEdit | None]] = {}
+        self._flows: dict[str, tuple[layouts.Flow, LineEdit | None]] = {}
         self._rows: dict[str, tuple[QWidget, QWidget]] = {}
         self._every = False
         self.usual = {values_of(axis): (first_value(axis),) for axis in OFFERED}
@@ -98,11 +87,11 @@ class EvalAxes(QWidget):
         self._project = ""
         self._stays_title = PlainLabel(tr("Stays"), self, role="muted")
         self.stays = words_label(parent=self, name="evalStays")
-        grid = grid_layout(self, spacing=(14, 11), stretch=1)
+        grid = layouts.grid_layout(self, spacing=(14, 11), stretch=1)
         for row, (axis, field) in enumerate(OFFERED.items()):
             name, title = values_of(axis), in_language(field.setting.title)
             label = PlainLabel(title, self, role="muted", toolTip=in_language(field.setting.about))
-            flow = Flow(self, gap=16, line_gap=7)
+            flow = layouts.Flow(self, gap=16, line_gap=7)
             self._boxes[name], self._flows[name] = [], (flow, None)
             for choice in translated(field.setting.choices):
                 self._add_box(axis, *choice)
@@ -230,7 +219,7 @@ class QuestionTile(QPushButton):
         for label in labels:
             label.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
             label.setMinimumWidth(40)  # a long text would ask for more, to be nearly square
-        self._column = vbox(*labels, STRETCH, parent=self, spacing=2)
+        self._column = layouts.vbox(*labels, layouts.STRETCH, parent=self, spacing=2)
         self.leave_room(0)
         policy = QSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
         policy.setHeightForWidth(True)
@@ -276,7 +265,7 @@ class PlaceField(LineEdit):
         mark_refused(self, self.problem)
 
 
-class EvalSetupView(FollowsSize, QWidget):
+class EvalSetupView(layouts.FollowsSize, QWidget):
     """All settings of an evaluation as one Matrix, with its cost; `lay_out` places the parts.
 
     `axes` are made before, as they take as long as the others. `changed` is emitted when the user changes anything;
@@ -343,7 +332,7 @@ class EvalSetupView(FollowsSize, QWidget):
         tip = tr("Show all settings that can vary, models, and how the samples are made")
         self.more = link(tr("More settings"), tip, self)
         self.more.setCheckable(True)
-        self._row = hbox(parent=self, spacing=GAP)
+        self._row = layouts.hbox(parent=self, spacing=GAP)
         self._is_laid_out = self._is_stacked = False
         self._connect()
         self.setFocusProxy(self.suites)
@@ -458,10 +447,16 @@ class EvalSetupView(FollowsSize, QWidget):
         self._row.addWidget(right)
         questions = Card(tr("1  What do you want to know?"), self._questions(), parent=left)
         yield
-        self._sources = hbox((WholeRows(self.suites, flexible=True), 2), (self.scenarios, 3), spacing=GAP)
+        self._sources = layouts.hbox(
+            (WholeRows(self.suites, flexible=True), 2), (self.scenarios, 3), spacing=GAP
+        )
         links = self.new_suite, self.add_suite, self.edit_suite
         scenarios = Card(
-            tr("2  On which scenarios?"), holder(self._sources), actions=links, padded=False, parent=left
+            tr("2  On which scenarios?"),
+            layouts.holder(self._sources),
+            actions=links,
+            padded=False,
+            parent=left,
         )
         yield
         hint = tr("all combinations are evaluated")
@@ -469,12 +464,12 @@ class EvalSetupView(FollowsSize, QWidget):
             tr("3  What varies, and what stays"), self._arms(), hint=hint, actions=(self.more,), parent=left
         )
         yield
-        self._left = vbox(questions, (scenarios, 1), arms, parent=left, spacing=GAP)
+        self._left = layouts.vbox(questions, (scenarios, 1), arms, parent=left, spacing=GAP)
         cost = self._cost_area = _Scrolled(Card(tr("Cost"), self._cost()), right)
         cost.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
         list_ = WholeRows(self.results, flexible=True)
         results = self._results_card = Card(tr("Results"), list_, padded=False, parent=right)
-        self._right = vbox(cost, self.start, (results, 1), parent=right, spacing=GAP)
+        self._right = layouts.vbox(cost, self.start, (results, 1), parent=right, spacing=GAP)
         yield
         self.show_parts()
         self._is_laid_out = True
@@ -483,9 +478,9 @@ class EvalSetupView(FollowsSize, QWidget):
     def _arms(self) -> QWidget:
         inside = named(QWidget(), "evalArmsInside")
         label = PlainLabel(tr("Models"), inside, role="muted")
-        head = hbox(label, STRETCH, self.add_model, self.add_endpoint)
-        self._models_part = holder(vbox(head, self.models, spacing=6))
-        vbox(
+        head = layouts.hbox(label, layouts.STRETCH, self.add_model, self.add_endpoint)
+        self._models_part = layouts.holder(layouts.vbox(head, self.models, spacing=6))
+        layouts.vbox(
             self._models_part,
             self.judge,
             self.servers,
@@ -498,7 +493,7 @@ class EvalSetupView(FollowsSize, QWidget):
 
     def _questions(self) -> QWidget:
         inside = QWidget(self)
-        grid = grid_layout(inside, spacing=(8, 8))
+        grid = layouts.grid_layout(inside, spacing=(8, 8))
         for question in QUESTIONS[:TILES]:
             title, about = in_language(question.title), in_language(question.about)
             tile = self._tiles[question.key] = QuestionTile(
@@ -540,7 +535,7 @@ class EvalSetupView(FollowsSize, QWidget):
 
     def _cost(self) -> QWidget:
         parts = (self.cost, self.problem, self.arms_note, self._repetitions())
-        return holder(vbox(*parts, spacing=10), self)
+        return layouts.holder(layouts.vbox(*parts, spacing=10), self)
 
     def _fit(self) -> None:
         """Place the columns side by side, or in one that scrolls above the button, if large text leaves no room."""
@@ -572,7 +567,7 @@ class _Results(PlainList):
             )
 
 
-class _Scrolled(ScrollArea):
+class _Scrolled(layouts.ScrollArea):
     """As high as its content if there is room, and otherwise scrolls; never narrower than its content."""
 
     def __init__(self, inside: QWidget, parent: QWidget) -> None:

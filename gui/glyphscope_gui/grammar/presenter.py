@@ -10,7 +10,6 @@ import msgspec
 from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QInputDialog, QMenu
 
-from glyphscope.base.figures import duration
 from glyphscope.base.pointer import steps_of
 from glyphscope.base.shorten import shorten
 from glyphscope.events import Answer, RunRequest
@@ -29,7 +28,14 @@ from glyphscope_gui.grammar.page import GrammarPage
 from glyphscope_gui.grammar.problems import GrammarProblem
 from glyphscope_gui.grammar.railroad_drawing import RailroadDrawing
 from glyphscope_gui.grammar.step_tokens_presenter import StepTokensPresenter
-from glyphscope_gui.grammar.work import Checked, CheckedExamples, Converted, GrammarComparison, StepView
+from glyphscope_gui.grammar.work import (
+    Checked,
+    CheckedExamples,
+    Converted,
+    GrammarComparison,
+    StepView,
+    summary_words,
+)
 from glyphscope_gui.grammar.workbench import GrammarBench
 from glyphscope_gui.shared.actions import pop_up
 from glyphscope_gui.shared.dialogs import open_once
@@ -494,26 +500,6 @@ class GrammarPresenter(Page):
             example = GrammarExample(state.text, state.outcome == "valid")
             if example not in self.examples.examples:
                 self.examples.add(example.text, example.matches)
-
-
-def summary_words(found: Checked) -> tuple[str, ...]:
-    """`8 rules, 2 errors, 1 hint, checked in 4 ms`; and shorter, without the time, without the rules, and the worst
-    problems alone.
-    """
-    errors, warnings, hints = (found.counts.get(kind, 0) for kind in ("error", "warning", "hint"))
-    rules = tr("%n rule(s)", "", len(found.rules))
-    counts = [
-        tr("%n error(s)", "", errors) if errors else "",
-        tr("%n warning(s)", "", warnings) if warnings else "",
-        tr("%n hint(s)", "", hints) if hints else "",
-    ]
-    some = [words for words in counts if words]
-    if not errors:
-        some.insert(0, tr("no errors") if some else tr("no problems"))
-    every = ", ".join((rules, *some))
-    time = duration(found.seconds)
-    worst = some[:1] if errors else some[1:2] or [rules]
-    return tr("{counts}, checked in {time}", counts=every, time=time), every, ", ".join(some), *worst
 
 
 class _RunRules(QObject):

@@ -14,6 +14,7 @@ from typing import Literal, NamedTuple
 from msgspec.structs import replace
 
 from glyphscope.base.errors import GlyphscopeError, GrammarError
+from glyphscope.base.figures import duration
 from glyphscope.base.shorten import capitalised
 from glyphscope.base.tokens import token_text
 from glyphscope.base.visible import visible
@@ -79,6 +80,26 @@ class Checked:
     @property
     def ok(self) -> bool:
         return self.grammar is not None
+
+
+def summary_words(found: Checked) -> tuple[str, ...]:
+    """`8 rules, 2 errors, 1 hint, checked in 4 ms`; and shorter, without the time, without the rules, and the worst
+    problems alone.
+    """
+    errors, warnings, hints = (found.counts.get(kind, 0) for kind in ("error", "warning", "hint"))
+    rules = tr("%n rule(s)", "", len(found.rules))
+    counts = [
+        tr("%n error(s)", "", errors) if errors else "",
+        tr("%n warning(s)", "", warnings) if warnings else "",
+        tr("%n hint(s)", "", hints) if hints else "",
+    ]
+    some = [words for words in counts if words]
+    if not errors:
+        some.insert(0, tr("no errors") if some else tr("no problems"))
+    every = ", ".join((rules, *some))
+    spent = duration(found.seconds)
+    worst = some[:1] if errors else some[1:2] or [rules]
+    return tr("{counts}, checked in {time}", counts=every, time=spent), every, ", ".join(some), *worst
 
 
 class ExampleVerdict(NamedTuple):
