@@ -373,11 +373,13 @@ def test_the_models_have_one_heading_no_holes_and_are_no_higher_than_the_screen(
     qtbot.addWidget(dialog)
     dialog.show()
     dialog.show_found((), [])
+    screen = dialog.screen().availableGeometry()
+    dialog.move(screen.left() + 20, screen.bottom() - dialog.height())
     dialog.hub._show_error(RuntimeError("An error of several lines.\n" * 20))
     shown = [part for part in dialog.findChildren(PlainLabel) if part.isVisible()]
     assert [label.text() for label in shown].count(dialog.windowTitle()) == 1
     qtbot.waitUntil(lambda: dialog.hub.words.height() > 100)
-    assert dialog.height() <= dialog.screen().availableSize().height()
+    assert screen.contains(dialog.geometry())
     column = [part for part in dialog.title.parentWidget().children() if isinstance(part, QWidget)]
     places = sorted((part.y(), part.geometry().bottom()) for part in column if part.isVisible())
     gaps = [below[0] - above[1] for above, below in pairwise(places)]

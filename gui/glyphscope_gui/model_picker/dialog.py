@@ -384,7 +384,9 @@ class ModelDialog(FollowsSize, PlainDialog):
         self.table.fit_column(SOURCE, tr("bundled with Glyphscope"))
 
     def _keep_in_sight(self) -> None:
-        """Keep a button's result below it visible: the view grows to the height of the screen, then scrolls."""
+        """Keep a button's result below it visible: the view grows to the height of the screen, then scrolls, and moves
+        up where it would end below the screen.
+        """
         for layout in (self.hub.layout(), self._inner.layout()):
             if layout is not None:
                 layout.activate()
@@ -396,6 +398,9 @@ class ModelDialog(FollowsSize, PlainDialog):
         most = round(self.screen().availableSize().height() * 0.92)
         if more > 0 and self.height() < most:
             self.resize(self.width(), min(self.height() + more, most))
+        screen = self.screen().availableGeometry()
+        if (below := self.frameGeometry().bottom() - screen.bottom()) > 0:
+            self.move(self.x(), max(screen.top(), self.y() - below))
         self.scroll_area.ensureWidgetVisible(self.hub.lowest(), 0, 12)
 
     def _chosen_model(self) -> FoundModel | None:
