@@ -134,7 +134,7 @@ def test_tools_that_changed_since_the_last_connection_or_differ_from_a_registry_
     tools = tmp_path / "tools.json"
     assert command("import", config(), "--yes", "-o", tools).exit_code == 0
     same = command("changes", config(), "--yes")
-    assert same.exit_code == 0 and "✓ one: 28 tools, unchanged since 20" in same.stdout
+    assert same.exit_code == 0 and "✓ one: 29 tools, unchanged since 20" in same.stdout
     changed = command("changes", config(SHIFTED="1"), "--yes")
     assert changed.exit_code == 1
     assert "changed echo: description; added new; removed wait" in changed.stdout
