@@ -40,6 +40,7 @@ from glyphscope.evals.running.evaluation import evaluate
 from glyphscope.evals.running.local_workers import LocalWorker
 from glyphscope.evals.running.progress import Control, SampleDone, SampleGrew
 from glyphscope.evals.running.sample_runs import SampleAndRuns, run_sample
+from glyphscope.evals.running.tool_servers import ToolServers
 from glyphscope.evals.running.worker_pool import WorkerPool
 from glyphscope.events import DEFAULT_LOAD, ModelInfo
 from glyphscope.models.interface import Model
@@ -63,6 +64,8 @@ _RIGHT, _WRONG = '{action="search" query="news"}', '{action="search" query="othe
 
 class ScriptedWorkers:
     """One worker: its model's runs are made once by `run_sample`, and repeated with other trials and seeds."""
+
+    servers: ToolServers | None = None
 
     @contextmanager
     def begin(

@@ -32,7 +32,7 @@ from glyphscope.events import (
     read_bias,
 )
 from glyphscope.models import RecordedModel, open_model
-from glyphscope.models.decoding import Evidence, SamplerState
+from glyphscope.models.decoding import Allowed, Evidence, SamplerState
 from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import run_state, sampling_words, text_lines, typed_texts
@@ -73,7 +73,7 @@ def test_every_allowed_token_has_a_probability_or_the_filter_that_removed_it(row
     sampling = Sampling(temperature=0.7, top_k=k, top_p=p, min_p=min_p)
     allowed = np.array([random.random() < 0.6 for _ in row])
     allowed[random.randrange(row.size)] = True
-    draw = SamplerState(sampling).draw(row, allowed, [])
+    draw = SamplerState(sampling).draw(row, Allowed.of(allowed), [])
     free = [token for token in range(row.size) if allowed[token]]
     removed = dict(zip(free, draw.removed_by(free)))
     assert allowed[draw.id] and removed[draw.id] == ""
@@ -94,14 +94,14 @@ def test_every_allowed_token_has_a_probability_or_the_filter_that_removed_it(row
 
 def test_filters_apply_to_the_allowed_tokens_and_leave_at_least_one():
     row = np.array([10, 9, 1, 0], dtype=np.float32)
-    allowed = np.array([False, False, True, True])
+    allowed = Allowed.of(np.array([False, False, True, True]))
     sampling = Sampling(temperature=1.0, top_k=2, top_p=0.5, min_p=1.0)
     draw = SamplerState(sampling).draw(row, allowed, [])
     assert (draw.id, draw.left, draw.removed_by([2, 3])) == (2, (2, 1, 1), ["", "top-p"])
     pieces = [b"a", b"b", b"c", b"d"]
     reported = {
         each.text: each.removed
-        for each in Evidence(row).alternatives(4, draw, allowed, pieces)
+        for each in Evidence(row, allowed=allowed).alternatives(4, draw, pieces)
         if each.allowed
     }
     assert reported == {"c": "", "d": "top-p"}

@@ -141,7 +141,10 @@ def _groups() -> tuple[Group, ...]:
         "loop.fix_empty_final", "loop.fix_empty_final_disable_tools", "loop.allow", "loop.deny", "loop.transforms",
     ))  # fmt: skip
     limits = Group(tr("Limits"), _rest("loop.", (calls, turns)))
-    router = Group(tr("Router and executor"), _rest("router."), True)
+    routing = Group(tr("Prompts of the router"), (
+        "router.router_system", "router.executor_system", "router.multi_intent",
+    ))  # fmt: skip
+    router = Group(tr("Router and executor"), _rest("router.", (routing,)), True)
     sampling = Group(SAMPLING, tuple(f"sampling.{name}" for name in FEW))
     samplers = Group(SAMPLERS, _rest("sampling.", (first, sampling)))
     answer = Group(tr("Calls and text"), (
@@ -152,7 +155,20 @@ def _groups() -> tuple[Group, ...]:
     ))  # fmt: skip
     endpoint = Group(tr("Endpoint"), ("strict", "extra_body"))
     repair = Group(tr("Invalid answer"), _rest("repair."))
-    known = (first, calls, turns, limits, router, sampling, samplers, answer, template, endpoint, repair)
+    known = (
+        first,
+        calls,
+        turns,
+        limits,
+        router,
+        routing,
+        sampling,
+        samplers,
+        answer,
+        template,
+        endpoint,
+        repair,
+    )
     return (*known, Group(tr("Recorded figures"), _rest("", known)))
 
 

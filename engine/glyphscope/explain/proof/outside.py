@@ -16,6 +16,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from glyphscope.base.errors import GrammarError
 from glyphscope.base.figures import duration
+from glyphscope.processes import is_frozen
 from glyphscope.processes.compilers.service import CompilerDied
 from glyphscope.processes.stopping import wait_for
 
@@ -42,8 +43,8 @@ def python_of(folder: Path, engine: OutsideName) -> Path:
 
 
 def installed(folder: Path) -> tuple[OutsideName, ...]:
-    """The engines that are installed in the folder."""
-    return tuple(name for name in OUTSIDE if python_of(folder, name).exists())
+    """The engines that are installed in the folder; none for a packaged program, whose modules they cannot read."""
+    return () if is_frozen() else tuple(name for name in OUTSIDE if python_of(folder, name).exists())
 
 
 def install(folder: Path, engine: OutsideName) -> None:
@@ -52,6 +53,12 @@ def install(folder: Path, engine: OutsideName) -> None:
     Raises GrammarError.
     """
     home, package = folder / engine, OUTSIDE[engine].package
+    if is_frozen():
+        raise GrammarError(
+            f"{package} cannot be installed: this is the packaged program, which has no Python for it.",
+            where=str(home),
+            hint="Test with a Glyphscope that was installed by pip.",
+        )
     steps = (
         [sys.executable, "-m", "venv", str(home)],
         [
