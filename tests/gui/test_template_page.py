@@ -13,7 +13,7 @@ from glyphscope.models.scripted import ScriptedModel
 from glyphscope_gui.context import FilePlace
 from glyphscope_gui.shared.page_ids import MenuId, PageId
 from glyphscope_gui.template.marked_text import places_of
-from glyphscope_gui.template.page import TextCell, last_answer
+from glyphscope_gui.template.page import TemplatePage, TextCell, last_answer
 from glyphscope_gui.template.presenter import proof_words
 from on_screen import drop
 from untrained_models import several_templates
@@ -444,3 +444,14 @@ def test_a_form_that_no_response_template_expresses_says_why(page, qtbot, tmp_pa
     qtbot.waitUntil(lambda: "Testing" not in page.view.details.exported.text())
     assert "a call is not between markers" in page.view.details.exported.text()
     assert not (tmp_path / "made.json").exists()
+
+
+def test_a_page_without_a_form_needs_no_room_for_one(qtbot):
+    view = TemplatePage()
+    qtbot.addWidget(view)
+    view.show_form()
+    whole = view.stack.minimumSizeHint().width()
+    view.show_words("No template.")
+    assert view.stack.minimumSizeHint().width() < whole / 2
+    view.show_form()
+    assert view.stack.minimumSizeHint().width() == whole

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import msgspec
 from PySide6.QtCore import QModelIndex, Qt, QTimer, Signal
-from PySide6.QtWidgets import QSplitter, QWidget
+from PySide6.QtWidgets import QSizePolicy, QSplitter, QWidget
 
 from glyphscope.base.errors import GlyphscopeError
 from glyphscope.base.figures import percent
@@ -245,11 +245,17 @@ class TemplatePage(FollowsSize, TakesFiles, QWidget):
     def show_words(self, words: str) -> None:
         """Show the state, or the possible actions, in place of a form."""
         self.empty.setText(words)
-        self.stack.setCurrentWidget(self.empty)
+        self._show(self.empty)
         self.pill.set_words("", "open")
         self.prove_link.setEnabled(False)
         self.use_link.setEnabled(False)
         self.compare_link.setEnabled(False)
+
+    def _show(self, part: QWidget) -> None:
+        hidden = self.parts if part is self.empty else self.empty
+        hidden.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Ignored)  # it needs no room
+        part.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Preferred)
+        self.stack.setCurrentWidget(part)
 
     def show_error(self, error: BaseException) -> None:
         """Show why there is no form, where, and how to fix it."""
@@ -260,7 +266,7 @@ class TemplatePage(FollowsSize, TakesFiles, QWidget):
         self.show_words("\n".join(visible(part, spaces=True) for part in parts if part))
 
     def show_form(self) -> None:
-        self.stack.setCurrentWidget(self.parts)
+        self._show(self.parts)
         self.prove_link.setEnabled(True)
         self.compare_link.setEnabled(True)
 
