@@ -251,8 +251,9 @@ class RemoteModel:
         """The prompt as the server renders it; None if it cannot, or rejects the messages, as its answer will say."""
         exchange = HttpExchange(self._connection)
         self._rendering.add(exchange)
+        asked = GenerateRequest(prompt="", messages=tuple(messages), tools=tuple(tools), chat=chat)
         try:
-            made = rendered(exchange, self.dialect, messages, tools, chat)
+            made = rendered(exchange, self.dialect, asked)
         except (ModelError, ConnectionInterrupted):
             return None
         finally:

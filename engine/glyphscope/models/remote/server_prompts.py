@@ -6,10 +6,11 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from msgspec.structs import replace
+
 from glyphscope.base.errors import ModelError
 from glyphscope.base.json_values import json_object
 from glyphscope.base.lines import common_length
-from glyphscope.events import ChatOptions, Message
 from glyphscope.models.interface import GenerateRequest, RenderedPrompt
 from glyphscope.models.remote import fields
 from glyphscope.models.remote.chunks import whole_number
@@ -50,23 +51,17 @@ def _count(exchange: HttpExchange, dialect: Dialect, text: str) -> int:
     raise ModelError(f"This endpoint ({dialect.title}) does not count tokens.", where=str(address))
 
 
-def rendered(
-    exchange: HttpExchange,
-    dialect: Dialect,
-    messages: Sequence[Message],
-    tools: Sequence[dict[str, Any]],
-    chat: ChatOptions,
-) -> RenderedPrompt | None:
-    """The prompt that the server makes of the messages; None if it has no path for that, or cannot be reached.
+def rendered(exchange: HttpExchange, dialect: Dialect, asked: GenerateRequest) -> RenderedPrompt | None:
+    """The prompt that the server makes of the messages and tools; None if it has no path for it, or cannot be reached.
 
     Raises ModelError with its words if it rejects the messages.
     """
-    if not dialect.renders or not messages:
+    if not dialect.renders or not asked.messages:
         return None
-    made = _rendered(exchange, dialect, messages, tools, chat)
-    if made is None or not tools:
+    made = _rendered(exchange, dialect, asked)
+    if made is None or not asked.tools:
         return made
-    without = _rendered(exchange, dialect, messages, (), chat)
+    without = _rendered(exchange, dialect, replace(asked, tools=()))
     if without is None:
         return made
     start = common_length(made.text, without.text)
@@ -80,15 +75,8 @@ def rendered(
     )
 
 
-def _rendered(
-    exchange: HttpExchange,
-    dialect: Dialect,
-    messages: Sequence[Message],
-    tools: Sequence[dict[str, Any]],
-    chat: ChatOptions,
-) -> RenderedPrompt | None:
+def _rendered(exchange: HttpExchange, dialect: Dialect, asked: GenerateRequest) -> RenderedPrompt | None:
     model = exchange.connection.address.model
-    asked = GenerateRequest(prompt="", messages=tuple(messages), tools=tuple(tools), chat=chat)
     body = fields.body_of(asked, fields.EndpointConstraint(), dialect, model, logprobs=False)
     body = {name: body[name] for name in ("model", "messages", "tools", TEMPLATE_FIELD) if name in body}
     if dialect.renders == "template":
