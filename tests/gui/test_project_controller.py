@@ -11,7 +11,8 @@ import pytest
 from PySide6.QtWidgets import QWidget
 
 from glyphscope.events import ApprovalRule, RunRequest
-from glyphscope.registry import default_registry
+from glyphscope.prompting.written_bodies import write_body
+from glyphscope.registry import Tool, ToolRegistry, default_registry
 from glyphscope.store import Journal, Project, load_project, save_project
 from glyphscope_gui.project import (
     ProjectController,
@@ -138,6 +139,9 @@ def test_the_body_of_a_request_opens_as_a_project_that_is_saved_under_another_na
     assert [message.content for message in request.history] == ["Hi", "Yes?"]
     assert controller.tools.registry.get("ping").strict is True
     assert controller.path is None and not controller.is_dirty
+    controller.tools.replace_registry(ToolRegistry((Tool("pong"),)))
+    written = write_body("messages", controller.request, (), controller.tools.registry, "m")
+    assert written["metadata"] == {"a": 1}, "what is kept of the request is the project's"
 
 
 def test_a_full_disk_leaves_the_old_file_and_the_edits(controller, path, monkeypatch):

@@ -152,10 +152,11 @@ def text_of(value: Any, where: str, notes: Notes) -> str:
         return value or ""
     if not isinstance(value, list) or not all(isinstance(part, dict | str) for part in value):
         raise PromptError("The content of a message must be text.", where=where)
-    return "".join(_part(part, f"{where}/{number}", notes) for number, part in enumerate(value))
+    return "".join(part_text(part, f"{where}/{number}", notes) for number, part in enumerate(value))
 
 
-def _part(part: dict[str, Any] | str, where: str, notes: Notes) -> str:
+def part_text(part: dict[str, Any] | str, where: str, notes: Notes) -> str:
+    """The text of a part of a message, or in its place."""
     if isinstance(part, str):
         return part
     place = where.partition("#")[2] or where

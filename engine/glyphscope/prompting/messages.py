@@ -116,13 +116,15 @@ def up_to_prompt(
 
 
 def compose(*messages: tuple[str | Message, Sequence[MessagePart]]) -> RenderedMessages:
-    """Messages with those roles and parts, in order, or the given messages unchanged; empty ones are left out."""
+    """Messages with those roles and parts, in order, or the given messages unchanged; empty ones are left out, except
+    results, without which a call has none.
+    """
     pieces = [(given, [part for part in parts if part.text or part.locate]) for given, parts in messages]
     return RenderedMessages(
         tuple(
             Message(given, "".join(part.text for part in parts)) if isinstance(given, str) else given
             for given, parts in pieces
-            if parts
+            if parts or (isinstance(given, Message) and given.role == "tool")
         ),
         tuple(part for _, parts in pieces for part in parts),
     )

@@ -1,7 +1,7 @@
 """The body of a request to Chat Completions, Responses or Messages as a request of a run.
 
 `APIS` is the table: each API has the reader of its messages, which makes those of Chat Completions of them, and its
-members with what they set. All others are listed as not used.
+members with what they set. All others are listed as not used, and kept for the inverse, `written_bodies.py`.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 from typing import Any, NamedTuple
 
 import msgspec
@@ -16,10 +17,10 @@ import msgspec
 from glyphscope.base.errors import PromptError
 from glyphscope.base.json_values import as_object
 from glyphscope.base.shorten import shorten
-from glyphscope.events import Answer, RunRequest, Sampling
-from glyphscope.events.choices import AUTO
+from glyphscope.events import Answer, Message, RunRequest, Sampling
 from glyphscope.events.setting import settings_of, wrong_value
-from glyphscope.prompting.message_list import read_messages, text_of
+from glyphscope.prompting.message_list import Conversation, part_text, read_messages, text_of
+from glyphscope.prompting.written_bodies import Written, given_messages
 from glyphscope.registry import ToolRegistry, parse_document
 from glyphscope.registry.saving import Notes, Unused, unused, why_unused
 from glyphscope.registry.tool import CUSTOM_INPUT
@@ -48,13 +49,28 @@ class _Reading:
     sampling: dict[str, Any] = field(default_factory=dict)
     messages: list[dict[str, Any]] = field(default_factory=list)
     places: list[str] = field(default_factory=list)
+    written: list[Written] = field(default_factory=list)
+    """The items of the body for each message."""
+    ahead: list[dict[str, Any]] = field(default_factory=list)
+    """Items without a message, which belong to the next one."""
     allowed: list[tuple[str, ...]] | None = None
     has_tools: bool = False
     notes: Notes = field(default_factory=Notes)
+    members_left: dict[str, Any] = field(default_factory=dict)
+    rest: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """The rest of members that are used: of the `format` of an answer, and `more`."""
 
-    def add(self, place: str, message: dict[str, Any]) -> None:
+    def add(self, place: str, message: dict[str, Any], *items: Any, joins: bool = False) -> None:
         self.messages.append(message)
         self.places.append(place)
+        self.written.append(Written([*self.ahead, *items], joins and not self.ahead))
+        self.ahead = []
+
+    def leave(self, key: str, value: dict[str, Any], *used: str) -> None:
+        """Note and keep the members of a member that are not used."""
+        self.notes.leave(value, used, f"/{key}", key)
+        if rest := {name: inner for name, inner in value.items() if name not in used}:
+            self.rest.setdefault("more", {})[key] = rest
 
 
 Setter = Callable[[_Reading, Any], str]
@@ -88,13 +104,16 @@ def _stop(reading: _Reading, value: Any) -> str:
 
 
 def _effort(reading: _Reading, value: Any) -> str:
-    """`reasoning_effort`, or an object with `effort`."""
-    effort = value.get("effort") if isinstance(value, dict) else value
-    if isinstance(value, dict):
-        reading.notes.leave(value, ("effort", "format"), "/reasoning", "reasoning")
-    if effort is not None:
-        reading.members["reasoning_effort"] = effort if isinstance(effort, str) else AUTO
+    if not isinstance(value, str):
+        return "its value is unknown."
+    reading.members["reasoning_effort"] = value
     return ""
+
+
+def _reasoning(reading: _Reading, value: Any) -> str:
+    """An object with `effort`."""
+    reading.leave("reasoning", value, "effort")
+    return _effort(reading, value["effort"]) if value.get("effort") is not None else ""
 
 
 def _thinking(reading: _Reading, value: Any) -> str:
@@ -102,10 +121,22 @@ def _thinking(reading: _Reading, value: Any) -> str:
     if kind not in ("enabled", "disabled", "adaptive"):
         return "its type is unknown."
     reading.members["thinking"] = {"enabled": "on", "disabled": "off", "adaptive": "auto"}[kind]
-    if isinstance(budget := value.get("budget_tokens"), int):
-        reading.members["reasoning_budget"] = min(max(budget, 0), 100_000)
-    reading.notes.leave(value, ("type", "budget_tokens"), "/thinking", "thinking")
+    reading.leave("thinking", value, "type", "budget_tokens")
+    if kind == "adaptive":
+        reading.rest.setdefault("more", {}).setdefault("thinking", {})["type"] = kind
+    if (budget := value.get("budget_tokens")) is None:
+        return ""
+    if why := _setting("reasoning_budget")(reading, budget):
+        reading.notes.add("budget_tokens of thinking", why, "/thinking/budget_tokens")
     return ""
+
+
+def _switch(reading: _Reading, value: Any) -> str:
+    """`thinking` of Chat Completions, which some servers have; written as it is there."""
+    why = _thinking(reading, value)
+    if not why:
+        reading.rest.setdefault("more", {}).setdefault("thinking", {})["type"] = value["type"]
+    return why
 
 
 def _parallel(reading: _Reading, value: Any) -> str:
@@ -148,7 +179,7 @@ def _named(value: Any) -> tuple[str, ...]:
 
 
 def _format(reading: _Reading, value: Any) -> str:
-    """A schema for the answer: `response_format`, `text.format` or `output_config.format`."""
+    """A schema for the answer, as `response_format`, or within it."""
     form = as_object(value)
     kind = form.get("type")
     if kind == "text" or not form:
@@ -160,14 +191,24 @@ def _format(reading: _Reading, value: Any) -> str:
     if reading.has_tools:
         return "the tools are called; their calls have no other schema."
     reading.members["answer"] = Answer("schema", json.dumps(schema))
+    about = {key: inner for key, inner in named.items() if key not in ("type", "schema")}
+    reading.rest["format"] = {"response_format": {"json_schema": about}} if "json_schema" in form else about
     return ""
 
 
-def _text(reading: _Reading, value: Any) -> str:
-    reading.notes.leave(as_object(value), ("format", "effort"), "/text", "text")
-    if "effort" in as_object(value):
-        _effort(reading, {"effort": value["effort"]})
-    return _format(reading, as_object(value).get("format"))
+def _text(member: str) -> Setter:
+    """`format` and `effort` within that member."""
+
+    def put(reading: _Reading, value: Any) -> str:
+        reading.leave(member, value, "format", "effort")
+        if why := _format(reading, value.get("format")):
+            reading.notes.add(f"format of {member}", why, f"/{member}/format")
+            reading.members_left[member] = {"format": value["format"]}
+        elif about := reading.rest.get("format"):
+            reading.rest["format"] = {member: {"format": about}}
+        return _effort(reading, value["effort"]) if value.get("effort") is not None else ""
+
+    return put
 
 
 def _template(reading: _Reading, value: Any) -> str:
@@ -211,13 +252,18 @@ def _chat_messages(body: dict[str, Any], reading: _Reading) -> None:
             reading.add(place, item)
             continue
         reading.notes.leave(item, _MESSAGE, place, "a message")
+        calls = item.get("tool_calls")
+        for index, each in enumerate(calls if isinstance(calls, list) else ()):
+            known = ("id", "type", "index", "function", "custom")
+            reading.notes.leave(as_object(each), known, f"{place}/tool_calls/{index}", "a call")
         made = {key: value for key, value in item.items() if key in _MESSAGE and key != "function_call"}
         if isinstance(call := item.get("function_call"), dict):  # before tools
             called = f"{place}/function_call"
             made["tool_calls"] = [{"id": called, "function": call}]
         if item.get("role") == "function":
             made = {"role": "tool", "content": item.get("content"), "tool_call_id": called}
-        reading.add(place, made)
+        before_tools = "function_call" in item or item.get("role") == "function"
+        reading.add(place, made, *(() if before_tools else (item,)))
 
 
 _CALL = ("type", "id", "call_id", "name", "namespace", "status")
@@ -225,15 +271,18 @@ _CALL = ("type", "id", "call_id", "name", "namespace", "status")
 
 def _responses_messages(body: dict[str, Any], reading: _Reading) -> None:
     if body.get("instructions"):
-        reading.add("/instructions", {"role": "system", "content": body["instructions"]})
+        message = {"role": "system", "content": body["instructions"]}
+        reading.add("/instructions", message, {"instructions": body["instructions"]})
     given = body.get("input")
     turn: dict[str, Any] | None = None
 
-    def assistant(place: str) -> dict[str, Any]:
+    def assistant(place: str, item: dict[str, Any]) -> dict[str, Any]:
         nonlocal turn
         if turn is None:
             turn = {"role": "assistant", "content": "", "tool_calls": []}
             reading.add(place, turn)
+        reading.written[-1].items.extend((*reading.ahead, item))
+        reading.ahead = []
         return turn
 
     for number, item in enumerate(
@@ -243,7 +292,7 @@ def _responses_messages(body: dict[str, Any], reading: _Reading) -> None:
         kind = as_object(item).get("type", "message")
         if kind == "message" and as_object(item).get("role") == "assistant":
             reading.notes.leave(item, ("type", "role", "content", "id", "status"), place, "a message")
-            made = assistant(place)
+            made = assistant(place, item)
             made["content"] += text_of(item.get("content"), f"{place}/content", reading.notes)
         elif kind in ("function_call", "custom_tool_call"):
             reading.notes.leave(item, (*_CALL, "arguments", "input"), place, "a call")
@@ -252,41 +301,46 @@ def _responses_messages(body: dict[str, Any], reading: _Reading) -> None:
                 {CUSTOM_INPUT: item.get("input")} if kind == "custom_tool_call" else item.get("arguments")
             )
             call = {"name": ".".join(map(str, names)), "arguments": arguments}
-            assistant(place)["tool_calls"].append({"id": item.get("call_id"), "function": call})
+            assistant(place, item)["tool_calls"].append({"id": item.get("call_id"), "function": call})
         elif kind == "reasoning":
             reading.notes.leave(item, ("type", "id", "summary", "content", "status"), place, "reasoning")
             words = [
                 text_of(item.get(key), f"{place}/{key}", reading.notes) for key in ("content", "summary")
             ]
-            made = assistant(place)
+            if all(words):
+                reading.notes.add("summary of reasoning", "the whole reasoning is used.", f"{place}/summary")
+            made = assistant(place, item)
             made["reasoning"] = made.get("reasoning", "") + (words[0] or words[1])
         elif kind in ("function_call_output", "custom_tool_call_output"):
             reading.notes.leave(item, (*_CALL, "output"), place, "a result")
             turn = None
             result = text_of(item.get("output"), f"{place}/output", reading.notes)
-            reading.add(place, {"role": "tool", "tool_call_id": item.get("call_id"), "content": result})
+            reading.add(place, {"role": "tool", "tool_call_id": item.get("call_id"), "content": result}, item)
         elif kind == "message":
             turn = None
+            message = item
             if isinstance(item, dict):
                 reading.notes.leave(item, ("type", "role", "content", "id", "status"), place, "a message")
-                item = {"role": item.get("role"), "content": item.get("content")}
-            reading.add(place, item)
+                message = {"role": item.get("role"), "content": item.get("content")}
+            reading.add(place, message, item)
         else:
-            reading.notes.add(str(kind), "an item of the provider, left out of the messages.", place)
+            reading.notes.add(str(kind), "an item of the provider, left out of a run's messages.", place)
+            reading.ahead.append(item)
 
 
 def _claude_messages(body: dict[str, Any], reading: _Reading) -> None:
     if body.get("system"):
-        reading.add("/system", {"role": "system", "content": body["system"]})
+        reading.add("/system", {"role": "system", "content": body["system"]}, {"system": body["system"]})
     for number, item in enumerate(body["messages"]):
         place = f"/messages/{number}"
         content = as_object(item).get("content")
         if not isinstance(content, list):
-            reading.add(place, item)
+            reading.add(place, item, item)
             continue
         reading.notes.leave(item, ("role", "content"), place, "a message")
         made: dict[str, Any] = {"role": item.get("role"), "content": "", "tool_calls": [], "reasoning": ""}
-        found = False
+        blocks: list[Any] = []
+        found = joins = False
         for index, block in enumerate(content):
             at = f"{place}/content/{index}"
             kind = as_object(block).get("type")
@@ -297,21 +351,31 @@ def _claude_messages(body: dict[str, Any], reading: _Reading) -> None:
             elif kind == "tool_result":
                 reading.notes.leave(block, ("type", "tool_use_id", "content"), at, "a result")
                 result = text_of(block.get("content"), f"{at}/content", reading.notes)
-                reading.add(at, {"role": "tool", "tool_call_id": block.get("tool_use_id"), "content": result})
+                message = {"role": "tool", "tool_call_id": block.get("tool_use_id"), "content": result}
+                reading.add(at, message, {**item, "content": [block]}, joins=joins)
+                joins = True
                 continue
             elif kind == "thinking":
                 reading.notes.leave(block, ("type", "thinking"), at, "thinking")
                 made["reasoning"] += str(block.get("thinking", ""))
             elif kind in ("redacted_thinking", "server_tool_use") or str(kind).endswith("_tool_result"):
-                reading.notes.add(str(kind), "a block of the provider, left out of the messages.", at)
+                reading.notes.add(str(kind), "a block of the provider, left out of a run's messages.", at)
+                blocks.append(block)
                 continue
             else:
-                made["content"] += text_of([block], at, reading.notes)
+                made["content"] += _block_text(block, at, reading.notes)
+            blocks.append(block)
             found = True
+        rest = {**item, "content": blocks}
         if found or not content:
-            reading.add(
-                place, {key: value for key, value in made.items() if value or key in ("role", "content")}
-            )
+            message = {key: value for key, value in made.items() if value or key in ("role", "content")}
+            reading.add(place, message, rest, joins=joins)
+        elif blocks:
+            reading.ahead.append(rest)
+
+
+def _block_text(block: Any, place: str, notes: Notes) -> str:
+    return part_text(block, place, notes) if isinstance(block, dict) else text_of([block], place, notes)
 
 
 _MESSAGES_BLOCKS = frozenset(
@@ -326,12 +390,12 @@ def _is_claude(body: dict[str, Any]) -> bool:
     tools = body.get("tools")
     if any("input_schema" in as_object(tool) for tool in (tools if isinstance(tools, list) else ())):
         return True
-    own = {"system", "stop_sequences", "thinking", "output_config", "anthropic_version", "container", "top_k"}
+    own = {"system", "stop_sequences", "output_config", "anthropic_version"}
     contents = (as_object(message).get("content") for message in body["messages"])
     blocks = (block for content in contents if isinstance(content, list) for block in content)
     if any(as_object(block).get("type") in _MESSAGES_BLOCKS for block in blocks):
         return True
-    return bool(own & body.keys()) and "stop" not in body and "system" in body
+    return bool(own & body.keys()) and "stop" not in body
 
 
 APIS: dict[str, Api] = {
@@ -339,7 +403,7 @@ APIS: dict[str, Api] = {
         "OpenAI Responses", "/v1/responses", lambda body: "input" in body or "instructions" in body,
         _responses_messages,
         {
-            **_SAMPLED, "max_output_tokens": _setting("max_tokens"), "reasoning": _effort, "text": _text,
+            **_SAMPLED, "max_output_tokens": _setting("max_tokens"), "reasoning": _reasoning, "text": _text("text"),
             "parallel_tool_calls": _parallel, "tool_choice": _choice,
         },
         ("input", "instructions", "tools"),
@@ -348,7 +412,7 @@ APIS: dict[str, Api] = {
         "Anthropic Messages", "/v1/messages", _is_claude, _claude_messages,
         {
             **_SAMPLED, "max_tokens": _setting("max_tokens"), "stop_sequences": _stop, "thinking": _thinking,
-            "output_config": _text, "tool_choice": _choice,
+            "output_config": _text("output_config"), "tool_choice": _choice,
         },
         ("system", "messages", "tools"),
     ),
@@ -357,7 +421,8 @@ APIS: dict[str, Api] = {
         lambda body: isinstance(body.get("messages"), list), _chat_messages,
         {
             **_SAMPLED, "max_tokens": _setting("max_tokens"), "max_completion_tokens": _setting("max_tokens"),
-            "stop": _stop, "reasoning_effort": _effort, "parallel_tool_calls": _parallel, "tool_choice": _choice,
+            "stop": _stop, "reasoning_effort": _effort, "reasoning": _reasoning, "thinking": _switch,
+            "parallel_tool_calls": _parallel, "tool_choice": _choice,
             "function_call": _choice, "response_format": _format, "chat_template_kwargs": _template,
         },
         ("messages", "tools", "functions"),
@@ -390,7 +455,7 @@ def read_body(body: Any, where: str = "", api: str = "") -> OpenedBody:
         found.messages(body, reading)
     except (TypeError, AttributeError) as error:
         raise PromptError(f"The messages cannot be read: {error}.", where=where, hint=_HINT) from None
-    left: dict[str, Any] = {}
+    left = reading.members_left
     for key, value in body.items():
         if key in found.used or value is None:
             continue
@@ -404,12 +469,13 @@ def read_body(body: Any, where: str = "", api: str = "") -> OpenedBody:
             left[key] = _without_credentials(value, f"/{key}", reading)
     if reading.allowed is not None:
         registry = _only(registry, reading)
-    if left:  # written again when a run is exported as a request to this API
-        registry = replace(registry, kept={**registry.kept, "request": {"api": name, "members": left}})
     if reading.messages and as_object(reading.messages[-1]).get("role") == "assistant":
         why = "it begins the answer at the provider; here it is a message before the next one."
         reading.notes.add("the last message", why, reading.places[-1])
     conversation = read_messages(reading.messages, where, reading.places, reading.notes)
+    kept = _unused_parts(name, reading, conversation, registry)
+    if kept:  # written again when a run is exported as a request to this API
+        registry = replace(registry, kept={**registry.kept, "request": {"api": name, **kept}})
     request = RunRequest(
         prompt=conversation.prompt,
         history=conversation.history,
@@ -421,6 +487,24 @@ def read_body(body: Any, where: str = "", api: str = "") -> OpenedBody:
     model = body.get("model")
     notes = (*reading.notes.found(), *unused(registry))
     return OpenedBody(name, request, registry, model if isinstance(model, str) else "", notes)
+
+
+def _unused_parts(
+    api: str, reading: _Reading, conversation: Conversation, registry: ToolRegistry
+) -> dict[str, Any]:
+    """The parts of a body that a run does not use: members, the rest of others, and messages with more than text."""
+    system, history, prompt = conversation
+    roles = (as_object(message).get("role") for message in reading.messages)
+    leading = sum(1 for _ in takewhile(("system", "developer").__contains__, roles))
+    items = [item for written in reading.written[:leading] for item in written.items]
+    given = [*([Written(items)] if leading else ()), *reading.written[leading:]]
+    first = (Message("system", system.strip()),) if leading else ()
+    last = (Message("user", prompt),) if len(given) > len(first) + len(history) else ()
+    messages = given_messages(api, given, (*first, *history, *last), registry)
+    if reading.ahead:
+        messages.append({"of": "", "items": reading.ahead})
+    found = {"members": reading.members_left, "rest": reading.rest, "messages": messages}
+    return {name: each for name, each in found.items() if each}
 
 
 _CREDENTIALS = frozenset(

@@ -1,14 +1,19 @@
 """A run's request as the body that Chat Completions, Responses or Messages would take: the inverse of `read_body`.
 
 The API gets the tools in its own form, so the prompt has no instructions for calls. Reasoning of earlier answers is
-left out where only the provider's own, signed or stored, would be accepted.
+left out where only the provider's own, signed or stored, would be accepted. Messages that are unchanged since their
+body was opened are written as they were there, with images, signatures and all else that a run does not use.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
+
+import msgspec
 
 from glyphscope.base.json_values import as_object
 from glyphscope.events import AUTO, Message, RunRequest, ToolCall
@@ -18,12 +23,29 @@ from glyphscope.registry import Tool, ToolRegistry
 from glyphscope.registry.saving import to_form
 from glyphscope.registry.tool import CUSTOM_INPUT
 
+_TEXTS = frozenset({"text", "content", "output", "thinking"})
+_TEXT = "$text"
+"""In a kept item, the place of a text that its message has, as the member of the message, first and last character."""
+_LEAST = 80
+"""Characters of a text that is kept as its place."""
+
+
+class Written(NamedTuple):
+    """The items of a body for one message. `joins`: the first continues an item of the same role before it."""
+
+    items: list[dict[str, Any]]
+    joins: bool = False
+
 
 class WrittenApi(NamedTuple):
-    """The form of its tools, how it writes messages, a choice of one tool and a schema, and its names of settings."""
+    """The form of its tools, the member with its messages, how it writes each message, a choice of one tool and a
+    schema, and its names of settings. An item with a member of `apart` is one of the body.
+    """
 
     form: str
-    messages: Callable[[Sequence[Message], ToolRegistry], dict[str, Any]]
+    listed: str
+    apart: str
+    items: Callable[[Sequence[Message], ToolRegistry], Iterator[list[dict[str, Any]]]]
     named: Callable[[str, str], dict[str, Any]]
     schema: Callable[[dict[str, Any]], dict[str, Any]]
     effort: Callable[[str], dict[str, Any]]
@@ -34,6 +56,118 @@ class WrittenApi(NamedTuple):
     """`tool_choice` for the values of a request's."""
 
 
+def given_messages(
+    api: str, given: Sequence[Written], messages: Sequence[Message], registry: ToolRegistry
+) -> list[dict[str, Any]]:
+    """Those of the given items that would not be written again, each with the digest of its message."""
+    form, before, kept = WRITTEN[api], None, []
+    linked = link_results(messages)
+    for message, (items, joins), made in zip(linked, given, form.items(linked, registry), strict=True):
+        role = items[0].get("role") if items else None
+        merged = api == "messages" and role == before and not joins
+        if items and (items != made or merged):
+            kept.append({"of": _digest(message), "items": _with_places(items, message)})
+            kept[-1] |= {"joins": True} if joins else {}
+        before = role
+    return kept
+
+
+def _digest(message: Message) -> str:
+    fields = json.dumps(msgspec.structs.astuple(message), default=msgspec.structs.astuple, sort_keys=True)
+    return hashlib.sha256(fields.encode()).hexdigest()[:16]
+
+
+def _with_places(value: Any, message: Message) -> Any:
+    """The items with the places of the message's texts in place of long ones."""
+    begin = {"content": 0, "reasoning": 0}
+
+    def placed(value: Any, key: str = "") -> Any:
+        if isinstance(value, dict):
+            return {name: placed(inner, name) for name, inner in value.items()}
+        if isinstance(value, list):
+            return [placed(inner) for inner in value]
+        if isinstance(value, str) and key in _TEXTS and len(value) >= _LEAST:
+            for member, start in begin.items():
+                if (at := getattr(message, member).find(value, start)) >= 0:
+                    begin[member] = at + len(value)
+                    return {_TEXT: [member, at, at + len(value)]}
+        return value
+
+    return placed(value)
+
+
+def _with_texts(value: Any, message: Message) -> Any:
+    """The inverse of `_with_places`."""
+    if isinstance(value, list):
+        return [_with_texts(inner, message) for inner in value]
+    if not isinstance(value, dict):
+        return value
+    match value:
+        case {"$text": ["content" | "reasoning" as member, int(start), int(end)]}:
+            return getattr(message, member)[start:end]
+    return {name: _with_texts(inner, message) for name, inner in value.items()}
+
+
+def _as_they_were(
+    kept: Any, messages: Sequence[Message], made: Iterator[list[dict[str, Any]]]
+) -> Iterator[Written]:
+    """The items of each message: the kept ones if the message is unchanged, otherwise those that are made."""
+    waiting: dict[str, deque[dict[str, Any]]] = defaultdict(deque)
+    for each in map(as_object, kept if isinstance(kept, list) else ()):
+        waiting[str(each.get("of"))].append(each)
+    for message, items in zip(messages, made, strict=True):
+        found = waiting.get(_digest(message)) if waiting else None
+        if not found:
+            yield Written(items, joins=True)
+            continue
+        each = found.popleft()
+        yield _given_items(each, message) or Written(items, joins=True)
+    yield from filter(None, (_given_items(each, Message("", "")) for each in waiting.get("", ())))
+
+
+def _given_items(kept: dict[str, Any], message: Message) -> Written | None:
+    """The items of a message; None for those of a damaged file."""
+    items = _with_texts(kept.get("items"), message)
+    usable = isinstance(items, list) and items and all(isinstance(item, dict) for item in items)
+    return Written(items, kept.get("joins") is True) if usable else None
+
+
+def _assembled(form: WrittenApi, written: Iterator[Written]) -> dict[str, Any]:
+    """The members of a body with its messages; for Messages, parts that join are in one message."""
+    body: dict[str, Any] = {}
+    listed: list[dict[str, Any]] = []
+    for items, joins in written:
+        for number, item in enumerate(items):
+            if form.apart in item:
+                earlier = body.get(form.apart)
+                body[form.apart] = item[form.apart] if earlier is None else _joined(earlier, item[form.apart])
+            elif (
+                joins
+                and not number
+                and form is WRITTEN["messages"]
+                and listed
+                and listed[-1].get("role") == item.get("role")
+            ):
+                content = _blocks(listed[-1].get("content")) + _blocks(item.get("content"))
+                listed[-1] = {**listed[-1], "content": content}
+            else:
+                listed.append(item)
+    return {**body, form.listed: listed}
+
+
+def _blocks(content: Any) -> list[Any]:
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}] if content else []
+    return content if isinstance(content, list) else []
+
+
+def _joined(first: Any, second: Any) -> Any:
+    """Two system prompts as one."""
+    if isinstance(first, str) and isinstance(second, str):
+        return f"{first}\n\n{second}"
+    return _blocks(first) + _blocks(second)
+
+
 def write_body(
     api: str, request: RunRequest, messages: Sequence[Message], registry: ToolRegistry, model: str
 ) -> dict[str, Any]:
@@ -42,16 +176,20 @@ def write_body(
     The members of an opened body of that API that are not used here are written as they were.
     """
     form, kept = WRITTEN[api], as_object(registry.kept.get("request"))
-    body = dict(as_object(kept.get("members"))) if kept.get("api") == api else {}
-    body |= {"model": model, **form.messages(link_results(messages), registry)}
+    kept = kept if kept.get("api") == api else {}
+    rest, linked = as_object(kept.get("rest")), link_results(messages)
+    body = dict(as_object(kept.get("members")))
+    written = _as_they_were(kept.get("messages"), linked, form.items(linked, registry))
+    body |= {"model": model, **_assembled(form, written)}
     if request.answer.is_call and len(registry.allowed):
         body["tools"] = to_form(registry, form.form)
         body["tool_choice"] = _choice(form, request.tool_choice, registry)
         body = _with_parallel(api, body, request.most_calls)
     elif request.answer.kind == "schema":
         _merge(body, form.schema(json.loads(request.answer.text)))
-    if request.reasoning_effort != AUTO:
-        _merge(body, form.effort(request.reasoning_effort))
+        _merge_all(body, as_object(rest.get("format")))
+    if (effort := _effort(api, request)) != AUTO:
+        _merge(body, form.effort(effort))
     sampling = request.sampling
     body |= {form.most_tokens: request.max_tokens, "temperature": sampling.temperature}
     body |= {name: value for name, value in sampling.in_effect.items() if name in form.sampling}
@@ -59,24 +197,55 @@ def write_body(
         body["seed"] = sampling.seed
     if request.stop and form.stop:
         body[form.stop] = list(request.stop)
-    if api == "messages" and request.thinking != AUTO:
-        body["thinking"] = {"type": "enabled" if request.thinking == "on" else "disabled"}
-        if request.thinking == "on":  # its tokens count, and only the default sampling is accepted
-            body["thinking"]["budget_tokens"] = budget = max(
-                request.reasoning_budget or request.max_tokens, 1_024
-            )
-            if budget >= request.max_tokens:
-                body[form.most_tokens] += budget
-            body = {
-                name: value for name, value in body.items() if name not in ("temperature", "top_k", "top_p")
-            }
+    _merge_all(body, as_object(rest.get("more")))
+    _think(api, body, request)
     _merge(body, request.extra_body)
     return body
 
 
+def _effort(api: str, request: RunRequest) -> str:
+    """The reasoning effort; Responses has no other switch of thinking."""
+    off = api == "responses" and request.thinking == "off" and request.reasoning_effort == AUTO
+    return "none" if off else request.reasoning_effort
+
+
+def _think(api: str, body: dict[str, Any], request: RunRequest) -> None:
+    """Add the switch of thinking: for Chat Completions a variable of the template, if the body had no `thinking`."""
+    kind = {"on": "enabled", "off": "disabled"}.get(request.thinking)
+    if api == "chat":
+        switch = kind is not None and "thinking" not in body
+        variables = {"enable_thinking": kind == "enabled"} if switch else {}
+        if variables := variables | request.template_vars:
+            body["chat_template_kwargs"] = variables
+    if kind is not None and (api == "messages" or "thinking" in body):
+        body["thinking"] = (
+            {**as_object(body.get("thinking")), "type": kind} if kind == "enabled" else {"type": kind}
+        )
+    if api != "messages" or as_object(body.get("thinking")).get("type") not in ("enabled", "adaptive"):
+        return
+    if kind == "enabled":  # its tokens count
+        body["thinking"]["budget_tokens"] = budget = max(
+            request.reasoning_budget or request.max_tokens, 1_024
+        )
+        if budget >= request.max_tokens:
+            body["max_tokens"] += budget
+    for name in ("temperature", "top_k", "top_p"):  # only the default sampling is accepted
+        body.pop(name, None)
+
+
 def _merge(body: dict[str, Any], more: Mapping[str, Any]) -> None:
     for key, value in more.items():
-        body[key] = {**body.get(key, {}), **value} if isinstance(value, dict) else value
+        body[key] = {**as_object(body.get(key)), **value} if isinstance(value, dict) else value
+
+
+def _merge_all(body: dict[str, Any], more: Mapping[str, Any]) -> None:
+    """Merge, also the objects within."""
+    for key, value in more.items():
+        if isinstance(value, dict) and isinstance(inner := body.get(key), dict):
+            body[key] = dict(inner)
+            _merge_all(body[key], value)
+        else:
+            body[key] = value
 
 
 def _choice(form: WrittenApi, choice: str, registry: ToolRegistry) -> Any:
@@ -99,9 +268,8 @@ def _is_custom(registry: ToolRegistry, call: ToolCall) -> bool:
     return tool is not None and tool.format is not None and isinstance(call.arguments.get(CUSTOM_INPUT), str)
 
 
-def _chat(messages: Sequence[Message], registry: ToolRegistry) -> dict[str, Any]:
-    written = written_messages(messages)
-    for message, made in zip(messages, written, strict=True):
+def _chat(messages: Sequence[Message], registry: ToolRegistry) -> Iterator[list[dict[str, Any]]]:
+    for message, made in zip(messages, written_messages(messages), strict=True):
         for call, given in zip(message.tool_calls, made.get("tool_calls", ()), strict=True):
             if _is_custom(registry, call):
                 del given["function"]
@@ -109,22 +277,21 @@ def _chat(messages: Sequence[Message], registry: ToolRegistry) -> dict[str, Any]
                     "type": "custom",
                     "custom": {"name": call.name, "input": call.arguments[CUSTOM_INPUT]},
                 }
-    return {"messages": written}
+        yield [made]
 
 
-def _responses(messages: Sequence[Message], registry: ToolRegistry) -> dict[str, Any]:
-    return {"input": list(_items(messages, registry))}
-
-
-def _items(messages: Sequence[Message], registry: ToolRegistry) -> Iterator[dict[str, Any]]:
-    custom = set()
-    for message in messages:
+def _responses(messages: Sequence[Message], registry: ToolRegistry) -> Iterator[list[dict[str, Any]]]:
+    custom: set[str] = set()
+    for number, message in enumerate(messages):
+        if message.role == "system" and not number:
+            yield [{"instructions": message.content}]
+            continue
         if message.role == "tool":
             kind = "custom_tool_call_output" if message.tool_call_id in custom else "function_call_output"
-            yield {"type": kind, "call_id": message.tool_call_id, "output": message.content}
+            yield [{"type": kind, "call_id": message.tool_call_id, "output": message.content}]
             continue
-        if message.content or not message.tool_calls:
-            yield {"role": message.role, "content": message.content}
+        written = message.content or not message.tool_calls
+        items: list[dict[str, Any]] = [{"role": message.role, "content": message.content}] if written else []
         for call in message.tool_calls:
             tool = registry.get(call.name) or Tool(call.name)
             space = str(tool.kept.get("prefix", ""))
@@ -132,21 +299,19 @@ def _items(messages: Sequence[Message], registry: ToolRegistry) -> Iterator[dict
             if _is_custom(registry, call):
                 custom.add(call.id)
                 text = call.arguments[CUSTOM_INPUT]
-                yield {"type": "custom_tool_call", "call_id": call.id, **named, "input": text}
+                items.append({"type": "custom_tool_call", "call_id": call.id, **named, "input": text})
             else:
                 arguments = json.dumps(call.arguments, ensure_ascii=False)
-                yield {"type": "function_call", "call_id": call.id, **named, "arguments": arguments}
+                items.append({"type": "function_call", "call_id": call.id, **named, "arguments": arguments})
+        yield items
 
 
-def _messages(messages: Sequence[Message], _registry: ToolRegistry) -> dict[str, Any]:
+def _messages(messages: Sequence[Message], _registry: ToolRegistry) -> Iterator[list[dict[str, Any]]]:
     """A result is a block of a user message, with the results and the text beside it."""
-    made: list[dict[str, Any]] = []
-    system = []
     for message in messages:
         if message.role == "system":
-            system.append(message.content)
+            yield [{"system": message.content}]
             continue
-        role = "assistant" if message.role == "assistant" else "user"
         blocks: list[dict[str, Any]] = []
         if message.role == "tool":
             result = {"type": "tool_result", "tool_use_id": message.tool_call_id, "content": message.content}
@@ -157,17 +322,13 @@ def _messages(messages: Sequence[Message], _registry: ToolRegistry) -> dict[str,
             {"type": "tool_use", "id": call.id, "name": call.name, "input": call.arguments}
             for call in message.tool_calls
         )
-        if made and made[-1]["role"] == role:
-            made[-1]["content"] += blocks
-        else:
-            made.append({"role": role, "content": blocks})
-    return ({"system": "\n\n".join(system)} if system else {}) | {"messages": made}
+        yield [{"role": "assistant" if message.role == "assistant" else "user", "content": blocks}]
 
 
 _OPENAI = {"auto": "auto", "none": "none", "required": "required"}
 WRITTEN: dict[str, WrittenApi] = {
     "chat": WrittenApi(
-        "openai-chat", _chat, lambda name, kind: {"type": kind, kind: {"name": name}},
+        "openai-chat", "messages", "", _chat, lambda name, kind: {"type": kind, kind: {"name": name}},
         lambda schema: {
             "response_format": {
                 "type": "json_schema", "json_schema": {"name": "answer", "strict": True, "schema": schema}
@@ -178,7 +339,7 @@ WRITTEN: dict[str, WrittenApi] = {
         ("top_p", "presence_penalty", "frequency_penalty", "seed"), _OPENAI,
     ),
     "responses": WrittenApi(
-        "openai-responses", _responses, lambda name, kind: {"type": kind, "name": name},
+        "openai-responses", "input", "instructions", _responses, lambda name, kind: {"type": kind, "name": name},
         lambda schema: {
             "text": {"format": {"type": "json_schema", "name": "answer", "strict": True, "schema": schema}}
         },
@@ -186,7 +347,7 @@ WRITTEN: dict[str, WrittenApi] = {
         "max_output_tokens", "", ("top_p",), _OPENAI,
     ),
     "messages": WrittenApi(
-        "anthropic", _messages, lambda name, _kind: {"type": "tool", "name": name},
+        "anthropic", "messages", "system", _messages, lambda name, _kind: {"type": "tool", "name": name},
         lambda schema: {"output_config": {"format": {"type": "json_schema", "schema": schema}}},
         lambda effort: {"output_config": {"effort": effort}},
         "max_tokens", "stop_sequences", ("top_p", "top_k"),

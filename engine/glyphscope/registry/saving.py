@@ -214,9 +214,9 @@ class Notes:
         self._found.setdefault((what, why), []).append(place)
 
     def leave(self, item: Mapping[str, Any], used: Collection[str], place: str, of: str) -> None:
-        """Note the members of an item that are not used, unless they are empty; `of` says in words what it is."""
+        """Note the members of an item that are not used, unless empty or false; `of` says in words what it is."""
         for key, value in item.items():
-            if key not in used and value not in (None, [], {}):
+            if key not in used and value is not False and value not in (None, [], {}):
                 self.add(f"{key} of {of}", why_unused(key), f"{place}/{key}")
 
     def found(self) -> tuple[Unused, ...]:
@@ -236,6 +236,7 @@ _WHY = {
     "model": "the project's model answers.",
     "stream": "an answer is always shown while it is written.",
     "stream_options": "an answer is always shown while it is written.",
+    "is_error": "the model gets the text of the result alone.",
     "signature": "only the provider reads it.",
     "encrypted_content": "only the provider reads it.",
     "previous_response_id": "the earlier messages are at the provider.",

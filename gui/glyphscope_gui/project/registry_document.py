@@ -253,8 +253,9 @@ class RegistryDocument(QObject):
             self._set_tools(tr("allow all tools") if enabled else tr("forbid all tools"), tools)
 
     def replace_registry(self, registry: ToolRegistry, label: str = tr("replace the tools")) -> None:
-        """Replace the registry, as one undo step."""
-        self._push(label, RegistryState(registry))
+        """Replace the registry, as one undo step; what is kept of an opened request belongs to the project."""
+        own = {name: part for name, part in self.registry.kept.items() if name == "request"}
+        self._push(label, RegistryState(replace(registry, kept={**registry.kept, **own})))
 
     def add_all(self, registry: ToolRegistry, label: str = tr("add tools")) -> None:
         """Add every tool of another registry; a tool of the same name is replaced."""
@@ -262,7 +263,7 @@ class RegistryDocument(QObject):
         names = {tool.name for tool in registry}
         kept = [registry.get(tool.name) or tool for tool in self.registry]
         new = [tool for tool in registry if self.registry.get(tool.name) is None]
-        merged = replace(self.registry, tools=(*kept, *new), kept=self.registry.kept or registry.kept)
+        merged = replace(self.registry, tools=(*kept, *new), kept={**registry.kept, **self.registry.kept})
         texts = {name: text for name, text in state.texts.items() if name not in names}
         problems = {name: found for name, found in state.problems.items() if name not in names}
         self._push(label, RegistryState(merged, texts, problems))

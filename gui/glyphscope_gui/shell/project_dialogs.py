@@ -35,7 +35,7 @@ class ProjectDialogs(QObject):
         controller.conflicted.connect(self._ask_conflict)
         controller.failed.connect(lambda error: show_error(window, error))
         controller.unusedFound.connect(
-            lambda found: show_unused(window, found, tr("The request is open as a project"))
+            lambda found: show_unused(window, found, tr("The request is open as a project"), kept=True)
         )
 
     def open(self) -> None:

@@ -1,0 +1,207 @@
+"""Bodies of requests, written in the tests' files from the documentation of their APIs, and written again."""
+
+from __future__ import annotations
+
+import json
+from copy import deepcopy
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from cli_command import command
+from glyphscope.base.errors import GlyphscopeError
+from glyphscope.events import Message, RunRequest, ToolCall
+from glyphscope.prompting.messages import render_messages
+from glyphscope.prompting.request_bodies import read_body
+from glyphscope.prompting.written_bodies import WRITTEN, write_body
+from glyphscope.registry import ToolRegistry, parse_document
+from glyphscope.store import Project, load_project, save_project
+
+FILES = {path.stem: path for path in sorted((Path(__file__).parent / "request_bodies").glob("*.json"))}
+CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+SCRIPTED = 'scripted:{action="ping"}'
+
+
+def written(api: str, request: RunRequest, registry: ToolRegistry | None = None):
+    """The body of a run with that request."""
+    registry = parse_document(request.registry) if registry is None else registry
+    asked = msgspec.structs.replace(request, native="openai", strategy="direct")
+    return write_body(api, request, render_messages(asked, registry).messages, registry, "m")
+
+
+@pytest.mark.parametrize("api", FILES)
+def test_a_body_is_written_again_as_it_was_also_of_a_saved_project_and_its_run(api, tmp_path):
+    body = json.loads(FILES[api].read_text())
+    opened = load_project(FILES[api])
+    assert opened.opened.api == api
+    again = written(api, opened.project.request)
+    assert {**again, "model": body["model"]} == body
+    save_project(tmp_path / "x.glyphscope", Project(request=opened.project.request))
+    record = tmp_path / "run.jsonl"
+    ran = command("run", "--project", tmp_path / "x.glyphscope", "--model", SCRIPTED, "--record", record)
+    assert record.exists(), ran.stderr
+    exported = json.loads(command("export", record, "--to", f"{api}-request").stdout)
+    assert {**exported, "model": body["model"]} == body
+
+
+@pytest.mark.parametrize("api", FILES)
+def test_everything_of_a_body_that_a_run_does_not_use_is_listed(api):
+    """Each removed member was used, is listed, or says nothing: it is null, empty, false, an id or a status."""
+    body = json.loads(FILES[api].read_text())
+    opened = read_body(deepcopy(body))
+    listed = {place for each in opened.unused for place in each.places}
+    silent = ("id", "status", "type", "is_error")
+
+    def left_out(value, place):
+        if isinstance(value, dict | list) and value:
+            for step in list(value) if isinstance(value, dict) else range(len(value)):
+                inner, at = value[step], f"{place}/{step}"
+                if at in listed or inner in (None, [], {}) or inner is False or step in silent:
+                    continue
+                if isinstance(inner, dict | list):
+                    yield from left_out(inner, at)
+                elif not (place.startswith("/tools") or used(value, step)):
+                    yield at
+
+    def used(holder, step):
+        kept = holder[step]
+        holder[step] = (not kept) if isinstance(kept, bool) else 3 if isinstance(kept, int) else f"{kept}2"
+        try:
+            changed = read_body(deepcopy(body))
+        except GlyphscopeError:
+            return True
+        finally:
+            holder[step] = kept
+        return changed.request != opened.request or changed.unused != opened.unused
+
+    assert list(left_out(body, "")) == []
+
+
+@pytest.mark.parametrize("api", FILES)
+def test_of_a_changed_conversation_the_other_messages_are_as_they_were(api):
+    body = json.loads(FILES[api].read_text())
+    opened = read_body(deepcopy(body))
+    key = "input" if api == "responses" else "messages"
+    more = (Message("assistant", "It rains."),)
+    request = msgspec.structs.replace(
+        opened.request, prompt="Other", history=(*opened.request.history, Message("user", "And Rom?"), *more)
+    )
+    before, after = body[key], written(api, request)[key]
+    assert before[:2] == after[:2]
+    assert "It rains." in json.dumps(after) and "Other" in json.dumps(after)
+    first = msgspec.structs.replace(opened.request.history[0], content="Changed")
+    changed = msgspec.structs.replace(opened.request, history=(first, *opened.request.history[1:]))
+    after = written(api, changed)[key]
+    same = [item for item in before if item in after]
+    assert "Changed" in json.dumps(after) and len(same) == len(before) - 1
+
+
+def test_a_signature_is_written_only_with_the_thinking_that_it_signs():
+    opened = load_project(FILES["messages"]).project.request
+    assert "EqQBCgIYAhIM" in json.dumps(written("messages", opened))
+    other = msgspec.structs.replace(opened.history[1], reasoning="Another thought.")
+    changed = msgspec.structs.replace(opened, history=(opened.history[0], other, *opened.history[2:]))
+    assert "EqQBCgIYAhIM" not in json.dumps(written("messages", changed))
+    assert "EqQBCgIYAhIM" not in json.dumps([written(api, opened) for api in ("chat", "responses")])
+
+
+def test_a_long_text_is_in_a_project_once():
+    words = "a long text " * 1000
+    block = {"type": "text", "text": words, "cache_control": {"type": "ephemeral"}}
+    talk = [{"role": "user", "content": [block, {"type": "text", "text": "and more"}]}]
+    opened = read_body({"messages": talk, "max_tokens": 9, "system": "x"})
+    assert len(json.dumps(opened.registry.kept)) < 1000
+    assert written("messages", opened.request)["messages"] == talk
+
+
+def test_a_damaged_part_of_a_message_is_replaced_by_its_text():
+    opened = read_body(json.loads(FILES["messages"].read_text()))
+    for damaged in (5, [5], [{"of": 5}], [{"of": "", "items": 5}]):
+        kept = {**opened.registry.kept, "request": {"api": "messages", "messages": damaged, "rest": 5}}
+        body = written("messages", opened.request, replace(opened.registry, kept=kept))
+        assert "And Rom?" in json.dumps(body["messages"])
+    units = opened.registry.kept["request"]["messages"]
+    for items in (5, [], ["x"], [{"role": "user", "content": {"$text": ["content", 0]}}]):
+        kept = {
+            **opened.registry.kept,
+            "request": {"api": "messages", "messages": [{**each, "items": items} for each in units]},
+        }
+        assert written("messages", opened.request, replace(opened.registry, kept=kept))["messages"]
+
+
+def test_an_empty_result_is_in_the_prompt_and_in_requests():
+    call = ToolCall("weather", {"city": "Bern"}, "c1")
+    history = (
+        Message("user", "x"),
+        Message("assistant", "", (call,)),
+        Message("tool", "", tool_call_id="c1"),
+    )
+    request = msgspec.structs.replace(
+        RunRequest(prompt="x", registry=ToolRegistry().to_document()), history=history
+    )
+    assert [message.role for message in render_messages(request, ToolRegistry()).messages][-2:] == [
+        "tool",
+        "user",
+    ]
+    for api in WRITTEN:
+        assert json.dumps(written(api, request)).count('"c1"') == 2
+
+
+@pytest.mark.parametrize(
+    ("api", "given", "settings"),
+    [
+        ("chat", {"reasoning_effort": "xhigh"}, ("auto", "xhigh", None)),
+        ("chat", {"thinking": {"type": "disabled"}}, ("off", "auto", None)),
+        ("chat", {"reasoning": {"exclude": True}, "reasoning_effort": "low"}, ("auto", "low", None)),
+        ("chat", {"chat_template_kwargs": {"a": 1}}, ("auto", "auto", None)),
+        ("responses", {"reasoning": {"effort": "none", "summary": "auto"}}, ("auto", "none", None)),
+        ("responses", {"reasoning": {"summary": "detailed"}}, ("auto", "auto", None)),
+        ("messages", {"thinking": {"type": "adaptive", "display": "omitted"}}, ("auto", "auto", None)),
+        ("messages", {"thinking": {"type": "disabled"}}, ("off", "auto", None)),
+        ("messages", {"thinking": {"type": "enabled", "budget_tokens": 1024}}, ("on", "auto", 1024)),
+        ("messages", {"output_config": {"effort": "xhigh", "task_budget": {"total": 5}}}, ("auto", "xhigh", None)),
+    ],
+)  # fmt: skip
+def test_settings_of_reasoning_are_those_of_a_run_and_written_as_they_were(api, given, settings):
+    most = {"responses": "max_output_tokens"}.get(api, "max_tokens")
+    body = {
+        most: 2000,
+        ("input" if api == "responses" else "messages"): [{"role": "user", "content": "x"}],
+        **given,
+    }
+    opened = read_body(body, api=api)
+    request = opened.request
+    assert (request.thinking, request.reasoning_effort, request.reasoning_budget) == settings
+    assert written(api, request, opened.registry).items() >= given.items()
+
+
+def test_settings_of_reasoning_have_the_names_of_each_api():
+    request = RunRequest(
+        prompt="x", registry={}, thinking="off", reasoning_effort="high", template_vars={"a": 1}
+    )
+    made = {api: written(api, request, ToolRegistry()) for api in WRITTEN}
+    assert made["chat"]["chat_template_kwargs"] == {"enable_thinking": False, "a": 1}
+    assert made["chat"]["reasoning_effort"] == "high" and made["responses"]["reasoning"] == {"effort": "high"}
+    assert (made["messages"]["thinking"], made["messages"]["output_config"]) == (
+        {"type": "disabled"},
+        {"effort": "high"},
+    )
+    off = msgspec.structs.replace(request, reasoning_effort="auto")
+    assert written("responses", off, ToolRegistry())["reasoning"] == {"effort": "none"}
+
+
+def test_a_schema_is_written_with_its_name():
+    form = {"type": "json_schema", "name": "city", "strict": False, "schema": CITY, "description": "A city"}
+    body = {"input": "x", "text": {"format": form, "verbosity": "low"}}
+    opened = read_body(body)
+    assert written("responses", opened.request)["text"] == body["text"]
+    asked = {
+        "type": "json_schema",
+        "json_schema": {key: value for key, value in form.items() if key != "type"},
+    }
+    body = {"messages": [{"role": "user", "content": "x"}], "response_format": asked}
+    assert written("chat", read_body(body).request)["response_format"] == asked
+    free = msgspec.structs.replace(opened.request, answer=RunRequest(prompt="", registry={}).answer)
+    assert "format" not in written("responses", free)["text"]
