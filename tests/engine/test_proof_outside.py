@@ -2,15 +2,15 @@
 
 import json
 import os
-import sys
 from pathlib import Path
 
 import pytest
 
 from cli_command import command
+from engine_environment import LAX, environment
 from glyphscope.base.errors import GrammarError
 from glyphscope.explain.proof import prove
-from glyphscope.explain.proof.outside import install, installed, python_of, read_outside
+from glyphscope.explain.proof.outside import OUTSIDE, _Ran, install, installed, read_outside
 from glyphscope.processes.compilers.service import CompilerDied
 from glyphscope.registry import load_registry
 from glyphscope.store import places
@@ -19,21 +19,6 @@ pytestmark = pytest.mark.slow
 TOOL = {"type": "object", "properties": {"n": {"type": "integer", "minimum": 3}}, "required": ["n"]}
 REAL = "GLYPHSCOPE_ENGINES"
 """The folder of installed engines: `glyphscope grammar build --report --notation json --engine outlines`."""
-
-
-def environment(folder: Path, program: str) -> Path:
-    """A folder in which `outlines` is a program that gets the request, as `request`, and prints."""
-    python = python_of(folder, "outlines")
-    python.parent.mkdir(parents=True)
-    code = folder / "program.py"
-    code.write_text(f"import json, sys\nrequest = json.load(sys.stdin)\n{program}\n")
-    python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{code}"\n')
-    python.chmod(0o755)
-    return folder
-
-
-LAX = "print(json.dumps({'answers': ['\"tool\"' in text for text in request['texts']]}))"
-"""An engine that accepts every call."""
 
 
 def test_an_engine_that_accepts_a_text_which_the_validator_rejects_is_shown_with_it(tmp_path):
@@ -72,7 +57,23 @@ def test_an_installation_that_fails_is_reported_and_leaves_no_engine(tmp_path, m
     monkeypatch.setattr("glyphscope.explain.proof.outside.sys.executable", "/missing/python")
     with pytest.raises(GrammarError, match="cannot be installed"):
         install(tmp_path, "outlines")
-    assert installed(tmp_path) == ()
+    assert installed(tmp_path) == () and not [*tmp_path.iterdir()]
+
+
+@pytest.mark.parametrize("name", OUTSIDE)
+def test_what_pip_installs_of_an_engine_is_in_place_only_when_it_is_complete(tmp_path, monkeypatch, name):
+    seen = []
+
+    def run(_package, command, _seconds):
+        seen.append((command[1:3], command[-1], installed(tmp_path)))
+        if command[2] == "venv":
+            environment(tmp_path, LAX, f"{name}.part")
+        return _Ran(0, "", "")
+
+    monkeypatch.setattr("glyphscope.explain.proof.outside._run", run)
+    install(tmp_path, name)
+    assert installed(tmp_path) == (name,)
+    assert not any(there for *_, there in seen) and seen[-1][1] == OUTSIDE[name].package
 
 
 def test_a_report_installs_an_engine_only_after_consent_and_tests_it_then_always(tmp_path, monkeypatch):
@@ -99,3 +100,17 @@ def test_outlines_core_drops_the_bounds_of_numbers_and_enforces_lengths():
     report = prove(load_registry({"f": schema}), "json", "tool-args", ("outlines",), outside=folder)
     found = {proof.keyword: proof.status for proof in report.proofs}
     assert found["minimum"] == "checked" and found["maxLength"] == found["required"] == "enforced"
+
+
+@pytest.mark.skipif(REAL not in os.environ, reason=f"no installed engines: {REAL}")
+def test_xgrammar_enforces_bounds_and_drops_what_it_does_not_know():
+    lists = {"type": "array", "items": {"type": "string"}, "uniqueItems": True}
+    both = {"allOf": [{"type": "string", "minLength": 2}, {"type": "string", "maxLength": 4}]}
+    schema = {**TOOL, "properties": {**TOOL["properties"], "list": lists, "both": both}}
+    folder = Path(os.environ[REAL])
+    report = prove(load_registry({"f": schema}), "json", "tool-args", ("xgrammar",), outside=folder)
+    found = {proof.keyword: proof.status for proof in report.proofs}
+    assert found["minimum"] == found["required"] == "enforced"
+    assert found["uniqueItems"] == found["minLength"] == found["maxLength"] == "checked"
+    with pytest.raises(GrammarError, match='rejects the schema: Unsupported type "nope"'):
+        read_outside(folder, "xgrammar", '{"type": "nope"}', ["x"])

@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 from PySide6.QtCore import QMimeData, QPoint, Qt, QUrl
 from PySide6.QtGui import QContextMenuEvent, QGuiApplication, QTextCursor
-from PySide6.QtWidgets import QApplication, QWidget
+from PySide6.QtWidgets import QApplication, QMessageBox, QWidget
 
+from engine_environment import LAX, environment
 from fake_context import CALL, scripted
+from glyphscope.explain.proof.outside import installed
 from glyphscope.registry import Tool, default_registry
 from glyphscope.store import GrammarExample, load_project
 from glyphscope_gui.context import LackingPlace
@@ -282,11 +284,11 @@ def test_examples_are_written_by_keyboard_alone_and_the_last_run_can_become_one(
 # -- links to the tools -------------------------------------------------------------------------------------------
 
 
-def enforcement(screen):
+def enforcement(screen, column=1):
     """Return the words of the table for the largest number of results."""
     words = [row[0] for row in screen.rows(ENFORCEMENT)] if screen.named(ENFORCEMENT) else []
     row = next((n for n, each in enumerate(words) if each.endswith("max_results · maximum 100")), None)
-    return None if row is None else screen.spoken(ENFORCEMENT)[row][1]
+    return None if row is None else [*screen.spoken(ENFORCEMENT)[row], None][column]
 
 
 def test_the_enforcement_of_a_constraint_and_a_leak_that_an_edit_causes_are_shown(grammar, screen, qtbot):
@@ -336,6 +338,23 @@ def test_the_constraints_that_are_not_enforced_are_counted_and_can_be_shown_alon
     screen.press("All", "Step")
     grammar.go_to(LackingPlace())
     assert [row[0] for row in screen.rows(ENFORCEMENT)] == ["ticket · labels · uniqueItems true"]
+
+
+def test_an_engine_of_another_server_is_installed_after_consent_and_has_a_column(
+    grammar, screen, qtbot, monkeypatch
+):
+    install = "glyphscope_gui.enforcement.other_engines.install"
+    monkeypatch.setattr(install, lambda folder, name: environment(folder, LAX, name))
+    folder = grammar.context.services.places.engines
+    with qtbot.waitSignal(grammar.bench.proved, check_params_cb=lambda _found, done: done):
+        pass
+    screen.choose("Other engines", "Install xgrammar")
+    question = screen.dialog(QMessageBox)
+    assert "about 125 MB" in question.root.informativeText() and installed(folder) == ()
+    question.press("Install")
+    screen.until(lambda: enforcement(screen, 3) == enforcement(screen, 4) == "accepts 101")
+    screen.choose("Other engines", "xgrammar")
+    screen.until(lambda: enforcement(screen, 3) == "accepts 101" and enforcement(screen, 4) is None)
 
 
 def test_the_lines_in_which_an_edited_copy_differs_from_the_tools_grammar_are_listed(grammar, screen, qtbot):

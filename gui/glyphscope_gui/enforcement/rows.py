@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from glyphscope.base.errors import NotationError
 from glyphscope.base.pointer import follow, steps_of
 from glyphscope.base.shorten import capitalised, shorten
 from glyphscope.events import ArgumentOrder, Notation, Shape
-from glyphscope.explain.proof import EngineName, Proof, iterate_proofs
+from glyphscope.explain.proof import OURS, EngineName, Proof, iterate_proofs
+from glyphscope.explain.proof.outside import OutsideName
 from glyphscope.grammar.tree import Unenforced
 from glyphscope.notation import parse_value
 from glyphscope.registry import ToolRegistry
@@ -86,11 +88,13 @@ def _cell(proof: Proof) -> EnforcementCell:
         words = tr("Rejected all {count:,} violating texts and accepted a valid one.", count=proof.examples)
         return EnforcementCell("enforced", "", f"{words}\n{capitalised(proof.why)}" if proof.why else words)
     if not proof.witness:
-        return EnforcementCell("error" if proof.engine == "converter" else "unknown", "", proof.why)
+        return EnforcementCell(
+            "unknown" if proof.engine in OURS or proof.unproved else "error", "", proof.why
+        )
     why = capitalised(proof.what)
     if proof.why:
         why = f"{why}\n{proof.why}" if why else proof.why
-    if proof.engine == "converter" and proof.what:
+    if proof.engine not in OURS and proof.what:
         value = leaking_value(proof.witness, proof.pointer, "json")
         return EnforcementCell("leaks", value, tr("Accepted: {text}", text=proof.witness) + f"\n{why}")
     if proof.what:
@@ -127,9 +131,16 @@ def _value(value: Any) -> str:
     return shorten(text, 2 * MAX_VALUE)
 
 
-OURS: tuple[EngineName, ...] = ("mask", "gbnf")
+class Outside(NamedTuple):
+    """Engines in separate environments, and the folder of these."""
+
+    engines: tuple[OutsideName, ...] = ()
+    folder: Path | None = None
+
+
+NO_OTHERS = Outside()
 THEIRS: tuple[EngineName, ...] = ("converter",)
-"""llama.cpp's converter supports only JSON, so it is tested on calls in JSON."""
+"""It and engines in separate environments know only JSON, so they are tested on calls in JSON."""
 
 
 def prove(
@@ -139,9 +150,16 @@ def prove(
     order: ArgumentOrder,
     report: Callable[[Proof], None],
     cancelled: Callable[[], bool],
+    outside: Outside = NO_OTHERS,
 ) -> None:
     """Report each proof as soon as it is made."""
-    for proof in iterate_proofs(registry, notation, shape, OURS, order=order, cancelled=cancelled):
-        report(proof)
-    for proof in iterate_proofs(registry, "json", shape, THEIRS, cancelled=cancelled):
-        report(proof)
+    rounds: tuple[tuple[Sequence[EngineName], Notation, ArgumentOrder], ...] = (
+        (OURS, notation, order),
+        (THEIRS, "json", "schema"),
+        (outside.engines, "json", "schema"),
+    )
+    for engines, written, ordered in rounds:
+        for proof in iterate_proofs(
+            registry, written, shape, engines, order=ordered, cancelled=cancelled, outside=outside.folder
+        ):
+            report(proof)

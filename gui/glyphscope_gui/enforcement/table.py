@@ -32,6 +32,19 @@ ENGINES: Engines = (
         ),
     ),
 )
+OUTSIDE_ENGINES: Engines = (
+    (
+        "outlines",
+        "outlines",
+        tr("outlines-core with the tool’s JSON Schema, as of its installation; tested with JSON"),
+    ),
+    (
+        "xgrammar",
+        "XGrammar",
+        tr("XGrammar with the tool’s JSON Schema, as of its installation; tested with JSON"),
+    ),
+)
+"""Engines that are installed on request, for the user's choice."""
 CUSTOM = "own"
 """The key of the column for a custom grammar, which only Glyphscope's matcher reads."""
 CUSTOM_ENGINE: Engines = (
@@ -160,7 +173,8 @@ def _cell_tip(cell: EnforcementCell) -> str:
 
 
 MIN_CONSTRAINT, MOST_CONSTRAINT = 0.3, 0.68
-"""The share of the width for the constraint's words, and in a table that scrolls for its pills."""
+"""The share of the width for the constraint's words, and in a table that scrolls for its pills, unless the user chose
+more of these."""
 
 
 class EnforcementTable(PlainTable):
@@ -175,7 +189,7 @@ class EnforcementTable(PlainTable):
         self.setObjectName("enforcementTable")
         self.setAccessibleName(tr("Enforcement of each constraint by each engine"))
         self.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
-        for column in range(1, 1 + len(ENGINES)):
+        for column in range(1, 1 + len(ENGINES + OUTSIDE_ENGINES)):
             self.setItemDelegateForColumn(column, PillDelegate(self))
         self.fit_rows(11)
         self.clicked.connect(self._chosen)
@@ -221,7 +235,8 @@ class EnforcementTable(PlainTable):
             self.setColumnWidth(column, given)
         room = width - sum(self.columnWidth(column) for column in range(1, 1 + len(engines)))
         if sum(needs) > left:
-            room = max(room, min(self.widest(CONSTRAINT) + CELL, round(width * MOST_CONSTRAINT)))
+            most = MOST_CONSTRAINT if len(engines) <= len(ENGINES) else MIN_CONSTRAINT
+            room = max(room, min(self.widest(CONSTRAINT) + CELL, round(width * most)))
         self.setColumnWidth(CONSTRAINT, max(room, MIN_CELL * head.averageCharWidth()))
 
 

@@ -390,6 +390,10 @@ class GrammarPage(TakesFiles, QWidget):
                 link(tr("Save…"), tr("Save the diagram as SVG or PNG"), clicked=diagram.ask_where_to_save),
             )
         )
+        self.engines_link = link(
+            tr("Other engines"), tr("Test which constraints the engines of other servers enforce"), self
+        )
+        self.engines_link.setMenu(QMenu(self))
         self.add_example_link = link(
             tr("Add"),
             tr("Add a text that must match or must not match"),
@@ -420,7 +424,11 @@ class GrammarPage(TakesFiles, QWidget):
         against.setContentsMargins(PAD - 5, 6, 0, 2)
         differences = vbox(self.differences, against, (self.lines, 1), spacing=0)
         self._add_tab(
-            tr("Constraints"), WholeRows(self.enforcement), self.lacking, (self.enforcement_hint, 1)
+            tr("Constraints"),
+            WholeRows(self.enforcement),
+            self.lacking,
+            (self.enforcement_hint, 1),
+            self.engines_link,
         )
         self._add_tab(
             tr("Examples"), self.examples, (self.example_hint, 1), self.add_run_link, self.add_example_link

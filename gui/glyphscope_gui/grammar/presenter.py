@@ -20,6 +20,7 @@ from glyphscope.grammar.convert import TargetLanguage
 from glyphscope.grammar.languages import LARK
 from glyphscope.store import GrammarExample, GrammarWork
 from glyphscope_gui.context import AppContext, FilePlace, LackingPlace, Page, Place, RulePlace
+from glyphscope_gui.enforcement.other_engines import OtherEngines
 from glyphscope_gui.enforcement.rows import badges
 from glyphscope_gui.enforcement.table import CUSTOM, CUSTOM_ENGINE, ENGINES, EnforcementRow
 from glyphscope_gui.grammar.examples import GrammarExamplesModel
@@ -70,6 +71,7 @@ class GrammarPresenter(Page):
         self.view = self.widget = GrammarPage(self.examples)
         self.bench = GrammarBench(self._document, context.project.tools, self)
         self.files = GrammarFiles(self._document, context.window)
+        self.others = OtherEngines(context.services.places.engines, self.view)
         self.run_rules = _RunRules(context, self.view, self.bench)
         self.step_tokens = StepTokensPresenter(context, self.view, self.bench)
         self._linking = False
@@ -177,6 +179,10 @@ class GrammarPresenter(Page):
         context.runs.ended.connect(lambda _ended: self._show_links())
         page.origin.clicked.connect(self._go_to_argument)
         page.enforcement.constraintChosen.connect(self._constraint_chosen)
+        menu = page.engines_link.menu()
+        menu.aboutToShow.connect(lambda: self.others.fill(menu))
+        self.others.changed.connect(self._engines_changed)
+        self.others.failed.connect(context.show_error)
 
     # -- text --------------------------------------------------------------------------------------------------
 
@@ -204,6 +210,7 @@ class GrammarPresenter(Page):
         page.copy_link.setVisible(generated)
         page.copy_link.setEnabled(bool(self._document.generated))
         lark = self._document.language is LARK
+        page.engines_link.setVisible(generated)
         page.use_box.setVisible(not generated and not lark)  # the grammar of the tools is GBNF
         page.use_box.setChecked(work.use)
         page.answer_link.setVisible(not generated)
@@ -406,7 +413,7 @@ class GrammarPresenter(Page):
         """Show the enforcement for the shown rule's tool, or for all tools; a custom grammar has separate rows."""
         custom = not self._document.is_generated
         found = self._custom_rows if custom else self._rows
-        engines = CUSTOM_ENGINE if custom else ENGINES
+        engines = CUSTOM_ENGINE if custom else (*ENGINES[:2], *self.others.columns, *ENGINES[2:])
         engine = CUSTOM if custom else "gbnf" if self._project.options.constraint == "gbnf" else "mask"
         lacking = tuple(row for row in found if row.lacks(engine))
         named = (
@@ -426,11 +433,17 @@ class GrammarPresenter(Page):
             if last is not None and not last.ok:
                 return tr("Available when the errors are fixed.")
             return "" if any_rows else tr("The grammar calls none of the tools.")
+        if self.others.installing:
+            return tr("Installing {package}…", package=self.others.installing)
         if not self._rows_complete:
             return tr("Testing each constraint…")
         if any_rows:
             return tr("Converter: llama.cpp’s JSON Schema grammar")
         return tr("The schemas have no constraints.")
+
+    def _engines_changed(self) -> None:
+        self.bench.set_outside(self.others.outside)
+        self._show_rows()
 
     def _show_badges(self) -> None:
         constraint = self._project.options.constraint

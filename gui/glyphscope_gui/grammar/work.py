@@ -19,7 +19,7 @@ from glyphscope.base.shorten import capitalised
 from glyphscope.base.tokens import token_text
 from glyphscope.base.visible import visible
 from glyphscope.events import ArgumentOrder, Notation, RunRequest, Shape
-from glyphscope.explain.proof import as_written, boundary_examples, texts
+from glyphscope.explain.proof import OURS, as_written, boundary_examples, texts
 from glyphscope.grammar import (
     Bound,
     MatchLimits,
@@ -40,7 +40,7 @@ from glyphscope.registry import Tool, ToolRegistry
 from glyphscope.runs import PreparedRequest
 from glyphscope.runs.strategies import unenforced
 from glyphscope.turns import TurnOptions, build_call_grammar
-from glyphscope_gui.enforcement.rows import OURS, constraint_row_words, leaking_value
+from glyphscope_gui.enforcement.rows import constraint_row_words, leaking_value
 from glyphscope_gui.enforcement.table import CUSTOM, EnforcementCell, EnforcementRow
 from glyphscope_gui.grammar.problems import GrammarProblem, to_problems
 from glyphscope_gui.shared.language import tr

@@ -15,7 +15,7 @@ from glyphscope.grammar.convert import TargetLanguage
 from glyphscope.grammar.languages import GBNF
 from glyphscope.grammar.tree import Grammar, Origin, Unenforced
 from glyphscope.registry import ToolRegistry
-from glyphscope_gui.enforcement.rows import EnforcementRows, prove
+from glyphscope_gui.enforcement.rows import NO_OTHERS, EnforcementRows, Outside, prove
 from glyphscope_gui.grammar import work
 from glyphscope_gui.grammar.railroad_drawing import draw_rule
 from glyphscope_gui.grammar.work import Checked, ExampleVerdict, GeneratedExamples, custom_grammar_rows
@@ -102,6 +102,7 @@ class GrammarBench(QObject):
         self._tools_later = QTimer(self, singleShot=True, interval=DEBOUNCE_MS)
         self._tools_later.timeout.connect(self._generate)
         self._proved = EnforcementRows(ToolRegistry(()))
+        self._outside = NO_OTHERS
         self._claims: Mapping[str, tuple[Unenforced, ...]] = {}
         self._prove_later = QTimer(self, singleShot=True, interval=PROOF_DELAY_MS)
         self._prove_later.timeout.connect(self._prove)
@@ -127,6 +128,12 @@ class GrammarBench(QObject):
         old, self._options = self._options, options
         if (old.notation, old.shape, old.order) != (options.notation, options.shape, options.order):
             self._tools_changed()
+
+    def set_outside(self, outside: Outside) -> None:
+        """Test the tools' constraints by these engines too."""
+        if outside != self._outside:
+            self._outside = outside
+            self._prove_later.start()
 
     def text_changed(self) -> None:
         """Check the edited or newly shown text after a short pause."""
@@ -175,7 +182,7 @@ class GrammarBench(QObject):
 
     def _prove(self) -> None:
         """Prove the enforcement of the tools' constraints; a round for older tools is cancelled."""
-        registry, options = self._registry.registry, self._options
+        registry, options, outside = self._registry.registry, self._options, self._outside
         found = self._proved = EnforcementRows(registry, self._claims)
         self.proved.emit(found(), False)
         self._proof_ticks.start()
@@ -190,7 +197,9 @@ class GrammarBench(QObject):
 
         self._start(
             "prove",
-            lambda: prove(registry, options.notation, options.shape, options.order, found.add, _is_stopped),
+            lambda: prove(
+                registry, options.notation, options.shape, options.order, found.add, _is_stopped, outside
+            ),
             done,
             failed,
         )

@@ -26,6 +26,7 @@ from glyphscope.cli.grammar.report import report as print_proofs
 from glyphscope.cli.options import JsonOption, NotationOption, OrderOption, RegistryOption, ShapeOption
 from glyphscope.cli.output import console, diagnostics, print_json, print_note
 from glyphscope.events import Notation, default_order
+from glyphscope.explain.proof.outside import OutsideName
 from glyphscope.grammar import (
     build_value_grammar,
     call_schema,
@@ -93,7 +94,7 @@ def build(
         ),
     ] = False,
     engine: Annotated[
-        Literal["outlines"] | None,
+        OutsideName | None,
         typer.Option(
             help="With --report and --notation json: an engine to test, installed into a separate environment "
             "after your consent, and then tested in every report."

@@ -30,6 +30,7 @@ _HEADS: dict[EngineName, str] = {
     "converter": "its converter",
     "schema": "llguidance's",
     "outlines": "outlines",
+    "xgrammar": "XGrammar",
 }
 _EXPLAINED: dict[EngineName, str] = {
     "mask": "mask: Glyphscope's grammar in llguidance",
@@ -37,6 +38,7 @@ _EXPLAINED: dict[EngineName, str] = {
     "converter": "its converter: the GBNF that llama-cpp-python generates from the JSON Schema",
     "schema": "llguidance's: its own JSON Schema compiler",
     "outlines": "outlines: outlines-core with the JSON Schema, as of its installation",
+    "xgrammar": "XGrammar: XGrammar with the JSON Schema, as of its installation",
 }
 _MARKS = {
     "enforced": ("✓ enforced", "green"),
@@ -76,11 +78,12 @@ def report(
 
 def offer_engine(name: OutsideName, *, yes: bool) -> None:
     """Install an engine for reports after consent. Raises InputError without it, GrammarError if that fails."""
-    folder, package = places().engines, OUTSIDE[name].package
+    folder, (package, megabytes, _) = places().engines, OUTSIDE[name]
     if name in installed(folder):
         return
     print_note(
-        f"{package} would be installed by pip from its package index, into {folder / name}.", "bold yellow"
+        f"{package} would be installed by pip from its package index, into {folder / name} (about {megabytes} MB).",
+        "bold yellow",
     )
     if not yes:
         if not (sys.stdin is not None and sys.stdin.isatty()):

@@ -112,7 +112,7 @@ class Engine:
         schema = {} if tool is None else call_schema(tool, self._calls.shape, closed=self._calls.closed)
         if self._engine == "schema":
             return MaskReader(schema=schema).read
-        if self._engine == "outlines":
+        if self._engine in OUTSIDE:
             assert self._outside is not None
             return partial(read_outside, self._outside, self._engine, json.dumps(schema))
         probe = self._probe

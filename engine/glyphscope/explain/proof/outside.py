@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -20,26 +21,33 @@ from glyphscope.processes import is_frozen
 from glyphscope.processes.compilers.service import CompilerDied
 from glyphscope.processes.stopping import wait_for
 
-OutsideName: TypeAlias = Literal["outlines"]
+OutsideName: TypeAlias = Literal["outlines", "xgrammar"]
 
 _SECONDS, _INSTALL_SECONDS = 30.0, 600.0
 
 
 class OutsideEngine(NamedTuple):
-    """The package, and the program beside this module that reads texts with it."""
+    """The package, about how many MB its environment has, and its dependencies if not those that it declares."""
 
     package: str
-    program: str
+    megabytes: int
+    needs: tuple[str, ...] = ()
 
 
 OUTSIDE: dict[OutsideName, OutsideEngine] = {
-    "outlines": OutsideEngine("outlines-core", "outlines_reader.py"),
+    "outlines": OutsideEngine("outlines-core", 30),
+    # PyTorch and transformers, some GB, are for the arrays of its masks and for tokenizers
+    "xgrammar": OutsideEngine("xgrammar", 125, ("apache-tvm-ffi", "numpy", "pydantic", "typing-extensions")),
 }
 
 
 def python_of(folder: Path, engine: OutsideName) -> Path:
     """The interpreter of the engine's environment in that folder, which may be missing."""
-    return folder / engine / ("Scripts" if os.name == "nt" else "bin") / "python"
+    return _python_in(folder / engine)
+
+
+def _python_in(home: Path) -> Path:
+    return home / ("Scripts" if os.name == "nt" else "bin") / "python"
 
 
 def installed(folder: Path) -> tuple[OutsideName, ...]:
@@ -50,37 +58,36 @@ def installed(folder: Path) -> tuple[OutsideName, ...]:
 def install(folder: Path, engine: OutsideName) -> None:
     """Make the environment of an engine, with the user's consent: pip fetches its package from the user's index.
 
-    Raises GrammarError.
+    Raises GrammarError and Stopped; then nothing is left of it.
     """
-    home, package = folder / engine, OUTSIDE[engine].package
+    home, (package, _, needs) = folder / engine, OUTSIDE[engine]
     if is_frozen():
         raise GrammarError(
             f"{package} cannot be installed: this is the packaged program, which has no Python for it.",
             where=str(home),
             hint="Test with a Glyphscope that was installed by pip.",
         )
-    steps = (
-        [sys.executable, "-m", "venv", str(home)],
-        [
-            str(python_of(folder, engine)),
-            "-m",
-            "pip",
-            "install",
-            "--no-input",
-            "--disable-pip-version-check",
-            package,
-        ],
-    )
-    for step in steps:
-        try:
-            done = subprocess.run(step, capture_output=True, text=True, timeout=_INSTALL_SECONDS, check=False)
-            problem = "" if done.returncode == 0 else (done.stderr.strip() or done.stdout.strip())[-600:]
-        except (OSError, subprocess.TimeoutExpired) as error:
-            problem = str(error)
-        if problem:
-            hint = f"Install it yourself: python -m venv {home}, then pip install {package} in it."
-            python_of(folder, engine).unlink(missing_ok=True)
-            raise GrammarError(f"{package} cannot be installed: {problem}", where=str(home), hint=hint)
+    part = home.with_name(f"{engine}.part")  # renamed when it is complete
+    pip = [str(_python_in(part)), "-m", "pip", "install", "--no-input", "--disable-pip-version-check"]
+    packages = [[*needs], ["--no-deps", package]] if needs else [[package]]
+    steps = [[sys.executable, "-m", "venv", "--clear", str(part)], *([*pip, *each] for each in packages)]
+    try:
+        for step in steps:
+            try:
+                done = _run(package, step, _INSTALL_SECONDS)
+                problem = (done.err.strip() or done.out.strip())[-600:] if done.code else ""
+            except (OSError, CompilerDied) as error:
+                problem = str(error)
+            if problem:
+                manual = ", ".join(f"pip install {' '.join(each)}" for each in packages)
+                raise GrammarError(
+                    f"{package} cannot be installed: {problem}",
+                    where=str(home),
+                    hint=f"Install it yourself: python -m venv {home}, then {manual} in it.",
+                )
+        part.replace(home)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
 
 
 def read_outside(folder: Path, engine: OutsideName, schema: str, texts: Sequence[str]) -> list[bool | str]:
@@ -88,37 +95,46 @@ def read_outside(folder: Path, engine: OutsideName, schema: str, texts: Sequence
 
     Raises GrammarError for a schema that it rejects, CompilerDied if it crashes or takes too long, and Stopped.
     """
-    package, program = OUTSIDE[engine]
-    request = json.dumps({"schema": schema, "texts": list(texts)})
-    command = [str(python_of(folder, engine)), "-I", str(Path(__file__).with_name(program))]
-    with (
-        tempfile.TemporaryFile("w+") as sent,
-        tempfile.TemporaryFile("w+") as out,
-        tempfile.TemporaryFile() as err,
-    ):
-        sent.write(request)
-        sent.seek(0)
+    package, reader = OUTSIDE[engine].package, str(Path(__file__).with_name("engine_reader.py"))
+    command = [str(python_of(folder, engine)), "-I", reader, engine]
+    try:
+        done = _run(package, command, _SECONDS, json.dumps({"schema": schema, "texts": list(texts)}))
+    except OSError as error:
+        raise GrammarError(f"{package} cannot be started: {error}", where=command[0]) from None
+    try:
+        answer = json.loads(done.out)
+    except ValueError:
+        last = done.err[-300:].strip().rpartition("\n")[2]
+        raise CompilerDied(f"{package} ended with code {done.code}: {last}") from None
+    if "refused" in answer:
+        raise GrammarError(f"{package} rejects the schema: {answer['refused']}")
+    return list(answer["answers"])
+
+
+class _Ran(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+def _run(name: str, command: Sequence[str], seconds: float, sent: str = "") -> _Ran:
+    """Run a program to its end. Raises OSError, CompilerDied if it takes longer, and Stopped."""
+    with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        given.write(sent.encode())
+        given.seek(0)
+        process = subprocess.Popen(command, stdin=given, stdout=out, stderr=err)
         try:
-            process = subprocess.Popen(command, stdin=sent, stdout=out, stderr=err)
-        except OSError as error:
-            raise GrammarError(f"{package} cannot be started: {error}", where=command[0]) from None
-        try:
-            in_time = wait_for(lambda seconds: _has_ended(process, seconds), _SECONDS)
+            in_time = wait_for(lambda left: _has_ended(process, left), seconds)
         finally:
             process.kill()
             process.wait()
         if not in_time:
-            raise CompilerDied(f"{package} did not finish within {duration(_SECONDS)}.")
-        out.seek(0)
-        try:
-            answer = json.loads(out.read())
-        except ValueError:
-            err.seek(0)
-            last = err.read()[-300:].decode("utf-8", "replace").strip().rpartition("\n")[2]
-            raise CompilerDied(f"{package} ended with code {process.returncode}: {last}") from None
-    if "refused" in answer:
-        raise GrammarError(f"{package} rejects the schema: {answer['refused']}")
-    return list(answer["answers"])
+            raise CompilerDied(f"{name} did not finish within {duration(seconds)}.")
+        texts = []
+        for file in (out, err):
+            file.seek(0)
+            texts.append(file.read().decode("utf-8", "replace"))
+        return _Ran(process.returncode, *texts)
 
 
 def _has_ended(process: subprocess.Popen[bytes], seconds: float) -> bool:
