@@ -4,13 +4,14 @@ import itertools
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from examples import at_most
 from glyphscope.base.errors import GrammarError
 from glyphscope.grammar import chars
 from glyphscope.grammar.regular import pattern_node, string_node
 from glyphscope.grammar.regular.automaton import Automaton
-from glyphscope.grammar.tree import CharClass, Intersect, Literal, Repeat, RuleRef, Seq, Terminal
+from glyphscope.grammar.tree import Alt, CharClass, Intersect, Literal, Repeat, RuleRef, Seq, Terminal
 from grammar_strategies import LETTERS, regular_bodies, texts_of
 
 SIZE = 4
@@ -70,6 +71,19 @@ def test_every_state_offered_leads_to_acceptance(body):
                 live.add(source)
                 todo.append(source)
     assert live >= states - {automaton.start}
+
+
+@at_most(300)
+@given(regular_bodies, st.integers(0, 4), st.integers(0, 9), regular_bodies, st.text(LETTERS, max_size=4))
+def test_a_run_of_characters_leads_to_the_state_to_which_they_lead_one_by_one(body, low, more, rest, text):
+    automaton = Automaton.of(Seq((Repeat(Alt((Literal(text[:1]), body)), low, low + more), rest)))
+    text = text[:1] * 6 + text
+    last, end = automaton.run(automaton.start, text, 0, len(text))
+    state = automaton.start
+    for at in range(end):
+        assert not state.final, "another rule may continue here"
+        state = automaton.after(state, text[at])
+    assert state is last
 
 
 @pytest.mark.slow

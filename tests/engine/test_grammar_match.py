@@ -2,6 +2,7 @@
 
 import itertools
 from random import Random
+from time import process_time
 
 import pytest
 from hypothesis import given
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from examples import at_most
 from glyphscope.base.errors import GrammarError
 from glyphscope.grammar import MatchCancelled, MatchLimit, MatchLimits, chars, compile_grammar, match_text
+from glyphscope.grammar.lark_check import check_lark
 from glyphscope.grammar.tree import (
     CharClass,
     Grammar,
@@ -152,6 +154,21 @@ def test_long_lists_of_either_recursion_stay_linear(body, char):
     state = compile_grammar(made(root=body)).start(MatchLimits(items=0)).feed(text)
     assert state.accepted
     assert len(state.active_rules()) <= 200
+
+
+STRING = seq('"', repeat(alt(seq("\\", "n"), CharClass(chars.of('"\\'), negated=True)), 0, 1_000_000), '"')
+
+
+@pytest.mark.parametrize(
+    "grammar",
+    [made(root=terminal(STRING)), check_lark(r'start: /"(\\n|[^"\\]){0,1000000}"/').grammar],
+    ids=["automaton", "longest lexemes"],
+)
+def test_a_million_characters_of_a_string_with_a_bound_are_read_in_seconds(grammar):
+    start, begun = compile_grammar(grammar).start(), process_time()
+    assert start.feed('"' + "a" * 500_000 + "\\n" * 1_000 + "b" * 499_000 + '"').accepted
+    assert start.feed('"' + "a" * 1_000_001).failed_at == 1_000_001
+    assert process_time() - begun < 5
 
 
 @pytest.mark.slow

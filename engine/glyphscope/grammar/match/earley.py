@@ -180,6 +180,10 @@ class State:
                         char = text[at]
                         plan = place.known.get(char)
                         if plan is None:
+                            place, at = compiled.automaton.run(place, text, at, end)
+                            if at == end or place.final:
+                                break
+                            char = text[at]
                             plan = plan_of(place, char)
                             budget.spend(0, self.position + at)
                         target, calls = plan

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from typing import cast
 
 from glyphscope.grammar import chars, tree
 from glyphscope.grammar.chars import Ranges
@@ -47,6 +48,8 @@ def with_lexeme_ends(grammar: Grammar) -> Grammar:
     return dataclasses.replace(grammar, rules=rules)
 
 
+_CHUNK = 4096
+"""The number of characters that are read at once if they continue a lexeme."""
 _LEXEMES = (tree.Terminal, tree.Literal, tree.CharClass)
 
 
@@ -77,10 +80,15 @@ class LongestState(State):
 
     def feed(self, text: str, *, cancel: Callable[[], bool] | None = None) -> State:
         state: LongestState = self
-        for char in text:
-            if not state.items:
-                break
-            state = state._after(char, cancel)
+        lazy = bool(self._compiled.rules_with(LAZY_END))
+        at = 0
+        while at < len(text) and state.items:
+            state = state._after(text[at], cancel)
+            at += 1
+            if state.items and not lazy and not state._is_boundary:  # the rest of the lexeme at once
+                grown = state._read(text[at : at + _CHUNK], cancel)
+                at += grown.position - state.position
+                state = grown if grown.items else cast(LongestState, grown._before)
         return state
 
     def _after(self, char: str, cancel: Callable[[], bool] | None) -> LongestState:

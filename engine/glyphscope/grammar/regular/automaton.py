@@ -8,6 +8,7 @@ needs no more memory than a short one.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from heapq import heappop, heappush
@@ -30,6 +31,8 @@ LARGE = 16
 """The number of terms from which on making a state costs more than reading a character."""
 MAX_TERMS = 20_000
 """The maximum number of terms of a state."""
+MIN_RUN = 3
+"""The number of characters from which on it pays to read them as a run."""
 MAX_SEARCH = 200_000
 """The maximum number of states searched for a text of an intersection."""
 
@@ -83,6 +86,29 @@ class Automaton:
                 state.targets.clear()
             found = state.targets[char] = self.state(targets) if targets else None
             return found
+
+    def run(self, state: derivatives.DfaState, text: str, at: int, end: int) -> tuple[derivatives.DfaState, int]:
+        """The state after a run of characters of `text[at:end]` that only count in a bounded repetition, and the index
+        after them: the same as by `after`, without the states between, none of which is final.
+        """
+        (term,) = state.terms if len(state.terms) == 1 else (self.terms.empty,)
+        loop, rest = (term.head, term.tail) if isinstance(term, derivatives.Cat) else (term, self.terms.empty)
+        if not isinstance(loop, derivatives.LoopTerm) or loop.maximum is None or loop.body.nullable:
+            return state, at
+        inner, after = self.terms.steps([loop.body]), self.terms.steps([rest])
+        if inner.calls or inner.tokens or inner.intersections or after.calls or after.intersections:
+            return state, at
+        others = [each.ranges for each in inner.moves if each.target is not self.terms.empty]
+        others += [each.ranges for each in after.moves]
+        whole = [each.ranges for each in inner.moves if each.target is self.terms.empty]
+        if not whole:
+            return state, at
+        found = _run_of(chars.subtract(chars.union(*whole), chars.union(*others))).match(text, at, end)
+        length = min(found.end() - at if found else 0, loop.minimum if rest.nullable else loop.maximum)
+        if length < MIN_RUN:
+            return state, at
+        left = self.terms.loop(loop.body, max(0, loop.minimum - length), loop.maximum - length)
+        return self.state([self.terms.cat(left, rest)]), at + length
 
     def steps(self, state: derivatives.DfaState) -> derivatives.TermSteps:
         """All possible steps from the state."""
@@ -244,6 +270,12 @@ class Automaton:
             if both.possible is None and both not in undecided:
                 both.possible = False
         return bool(start.possible)
+
+
+@lru_cache(maxsize=512)
+def _run_of(ranges: Ranges) -> re.Pattern[str]:
+    listed = "".join(f"\\U{low:08x}-\\U{high:08x}" for low, high in ranges)
+    return re.compile(f"[{listed}]+" if ranges else "(?!)")
 
 
 @lru_cache(maxsize=512)
