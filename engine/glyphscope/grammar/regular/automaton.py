@@ -87,7 +87,9 @@ class Automaton:
             found = state.targets[char] = self.state(targets) if targets else None
             return found
 
-    def run(self, state: derivatives.DfaState, text: str, at: int, end: int) -> tuple[derivatives.DfaState, int]:
+    def run(
+        self, state: derivatives.DfaState, text: str, at: int, end: int
+    ) -> tuple[derivatives.DfaState, int]:
         """The state after a run of characters of `text[at:end]` that only count in a bounded repetition, and the index
         after them: the same as by `after`, without the states between, none of which is final.
         """
