@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import reduce
+from operator import getitem
 from pathlib import Path
 from time import process_time
 
@@ -20,11 +22,15 @@ from glyphscope.registry.tool_forms import FORMS
 from glyphscope.tools.mcp.listing import ListReader
 
 FILES = {path.stem: path for path in sorted((Path(__file__).parent / "tool_lists").glob("*.json"))}
+"""One for each form, named like it, and others whose names begin with it, as its libraries write them."""
+SILENT = ("type", "jsonrpc", "id", "in", "info")
+EMPTY = (None, [], {}, "", {"type": "text"}, {"type": "object", "properties": {}})
+"""Members that say nothing more: the form of an item, and where an argument would be in a request."""
 CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 
 
-def document(form: str):
-    return json.loads(FILES[form].read_text())
+def document(file: str):
+    return json.loads(FILES[file].read_text())
 
 
 def words(registry: ToolRegistry) -> dict[str, str]:
@@ -32,16 +38,46 @@ def words(registry: ToolRegistry) -> dict[str, str]:
 
 
 def test_every_form_has_a_file():
-    assert set(FILES) == set(FORMS)
+    assert {file.partition(".")[0] for file in FILES} == set(FORMS) <= set(FILES)
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_a_file_is_saved_to_an_equal_file_also_after_the_registry_was_saved(form):
-    registry = load_registry(FILES[form])
-    assert to_form(registry, form) == document(form)
+@pytest.mark.parametrize("file", FILES)
+def test_a_file_is_saved_to_an_equal_file_also_after_the_registry_was_saved(file):
+    form = file.partition(".")[0]
+    registry = load_registry(FILES[file])
+    assert to_form(registry, form) == document(file)
     again = load_registry(to_json(registry))
     assert again == registry and again.digest == registry.digest
-    assert to_form(again, form) == document(form)
+    assert to_form(again, form) == document(file)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("file", FILES)
+def test_each_member_of_a_file_is_used_or_listed(file):
+    """Without it, the registry or the list of what is not used is another one, unless it says nothing."""
+
+    def state(value):
+        try:
+            registry = load_registry(value)
+        except RegistryError:
+            return "an error", ()
+        return registry.to_document(kept=False), [str(each) for each in unused(registry)]
+
+    def silent(at):
+        holder = reduce(getitem, at, document(file))
+        for step in holder if isinstance(holder, dict) else range(len(holder)):
+            if holder[step] in EMPTY or holder[step] is False or step in SILENT:
+                continue
+            without = document(file)
+            del reduce(getitem, at, without)[step]
+            changed = state(without)
+            if changed == before:
+                yield (*at, step)
+            elif changed[0] != before[0] and isinstance(holder[step], dict | list):
+                yield from silent((*at, step))
+
+    before = state(document(file))
+    assert list(silent(())) == []
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -55,21 +91,23 @@ def test_tools_in_another_form_have_the_same_names_and_arguments(source, form):
         assert arguments[0] == arguments[1]
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_of_a_changed_tool_only_the_changed_member_is_written(form):
-    registry = load_registry(FILES[form])
+@pytest.mark.parametrize("file", FILES)
+def test_of_a_changed_tool_only_the_changed_member_is_written(file):
+    form = file.partition(".")[0]
+    registry = load_registry(FILES[file])
     tool = registry.tools[0]
     changed = replace(registry, tools=(replace(tool, description="Changed"), *registry.tools[1:]))
-    before, after = json.dumps(document(form)), json.dumps(to_form(changed, form))
+    before, after = json.dumps(document(file)), json.dumps(to_form(changed, form))
     assert after != before
     assert load_registry(after).tools[0] == changed.tools[0]
     assert load_registry(after).tools[1:] == registry.tools[1:]
     assert words(load_registry(after)).keys() >= words(registry).keys() - {"summary"}
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_removed_and_added_tools_leave_the_others_where_they_are(form):
-    registry = load_registry(FILES[form])
+@pytest.mark.parametrize("file", FILES)
+def test_removed_and_added_tools_leave_the_others_where_they_are(file):
+    form = file.partition(".")[0]
+    registry = load_registry(FILES[file])
     new = Tool("new_tool", "New", CITY)
     changed = replace(registry, tools=(*registry.tools[1:], new))
     read = load_registry(json.dumps(to_form(changed, form)))

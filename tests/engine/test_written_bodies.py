@@ -98,6 +98,80 @@ def test_of_a_changed_conversation_the_other_messages_are_as_they_were(api):
     assert "Changed" in json.dumps(after) and len(same) == len(before) - 1
 
 
+@pytest.mark.parametrize(
+    "choice",
+    [{"mode": "auto", "tools": [{"type": "function", "name": "b"}]}, {"mode": "required", "tools": []}],
+)
+def test_allowed_tools_are_written_as_they_were_while_the_same_tools_are_allowed(choice):
+    tools = [{"type": "function", "name": name, "parameters": CITY, "strict": True} for name in "ab"]
+    body = {"input": "x", "tools": tools, "tool_choice": {"type": "allowed_tools", **choice}}
+    chat = {
+        "messages": [{"role": "user", "content": "x"}],
+        "tools": [{"type": "function", "function": {"name": name}} for name in "ab"],
+        "tool_choice": {"type": "allowed_tools", "allowed_tools": {
+            "mode": "auto", "tools": [{"type": "function", "function": {"name": "b"}}]
+        }},
+    }  # fmt: skip
+    for api, given in (("responses", body), ("chat", chat)):
+        opened = read_body(deepcopy(given))
+        again = written(api, opened.request, opened.registry)
+        if opened.registry.allowed:
+            assert (again["tools"], again["tool_choice"]) == (given["tools"], given["tool_choice"])
+        only = replace(opened.registry, tools=(replace(opened.registry.tools[0], enabled=True),))
+        assert written(api, opened.request, only).get("tool_choice", "auto") in ("auto", "required")
+
+
+@pytest.mark.parametrize(
+    ("api", "body"),
+    [
+        ("chat", {"model": "m", "messages": [{"role": "user", "content": "x"}], "max_tokens": 5}),
+        ("chat", {"model": "m", "messages": [{"role": "user", "content": "x"}], "temperature": 0.0, "seed": 3}),
+        ("responses", {"model": "m", "input": [{"role": "user", "content": "x"}]}),
+        ("messages", {"model": "m", "messages": [{"role": "user", "content": "x"}], "max_tokens": 5, "system": "s"}),
+        ("messages", {"model": "m", "messages": [{"role": "user", "content": "x"}], "max_tokens": 5,
+                      "tools": [{"name": "a", "input_schema": CITY}]}),
+    ],
+)  # fmt: skip
+def test_defaults_that_a_body_did_not_have_are_not_written_into_it(api, body):
+    opened = read_body(deepcopy(body), api=api)
+    assert written(api, opened.request) == body
+    warm = msgspec.structs.replace(
+        opened.request, sampling=msgspec.structs.replace(opened.request.sampling, temperature=0.7)
+    )
+    assert written(api, warm)["temperature"] == 0.7
+
+
+def test_documents_and_found_texts_are_read_and_blocks_of_the_provider_left_out():
+    blocks = [
+        {
+            "type": "document",
+            "source": {"type": "text", "media_type": "text/plain", "data": "Note. "},
+            "title": "T",
+        },
+        {"type": "document", "source": {"type": "content", "content": [{"type": "text", "text": "Part. "}]}},
+        {
+            "type": "search_result",
+            "source": "https://e.org",
+            "title": "S",
+            "content": [{"type": "text", "text": "Found."}],
+        },
+    ]
+    answer = [
+        {"type": "compaction", "content": "Summary"},
+        {"type": "mcp_tool_use", "id": "m", "name": "n", "input": {}},
+        {"type": "text", "text": "Yes"},
+    ]
+    talk = [
+        {"role": "user", "content": blocks},
+        {"role": "assistant", "content": answer},
+        {"role": "user", "content": "?"},
+    ]
+    opened = read_body({"system": "s", "messages": talk})
+    assert [message.content for message in opened.request.history] == ["Note. Part. Found.", "Yes"]
+    assert {"title of a document", "compaction", "mcp_tool_use"} <= {each.what for each in opened.unused}
+    assert written("messages", opened.request)["messages"] == talk
+
+
 def test_a_signature_is_written_only_with_the_thinking_that_it_signs():
     opened = load_project(FILES["messages"]).project.request
     assert "EqQBCgIYAhIM" in json.dumps(written("messages", opened))

@@ -10,7 +10,7 @@ import msgspec
 
 from glyphscope.base.errors import PromptError
 from glyphscope.base.figures import byte_size
-from glyphscope.base.json_values import json_file
+from glyphscope.base.json_values import as_object, json_file
 from glyphscope.base.shorten import shorten
 from glyphscope.events import Message, ToolCall
 from glyphscope.models.chat_messages import REASONING_KEYS, CallStyle, link_results, template_message
@@ -23,6 +23,8 @@ _STYLE = CallStyle("string", None)
 """Calls in a message of OpenAI's API: arguments are text, and an empty text is null."""
 _EXPECTED = 'Expected a JSON array such as [{"role": "user", "content": "Hello"}].'
 _MAX_SHOWN = 60
+_MOST_WITHIN = 5
+"""Levels of parts within parts of which the text is read."""
 
 
 class Conversation(NamedTuple):
@@ -164,6 +166,13 @@ def part_text(part: dict[str, Any] | str, where: str, notes: Notes) -> str:
         if isinstance(part.get(key), str):
             notes.leave(part, ("type", key), place, "a text")
             return str(part[key])
+    source = as_object(part.get("source"))
+    inner = part.get(
+        "content", source.get("content", source.get("data") if source.get("type") == "text" else None)
+    )
+    if inner is not None and where.count("/content/") < _MOST_WITHIN:  # a document or a found text
+        notes.leave(part, ("type", "content", "source"), place, "a document")
+        return text_of(inner, f"{where}/content", notes)
     kind = str(part.get("type", "part")).removeprefix("input_").removesuffix("_url")
     notes.add(
         f"{kind} in a message",

@@ -20,7 +20,7 @@ from glyphscope.base.shorten import shorten
 from glyphscope.events import Answer, Message, RunRequest, Sampling
 from glyphscope.events.setting import settings_of, wrong_value
 from glyphscope.prompting.message_list import Conversation, part_text, read_messages, text_of
-from glyphscope.prompting.written_bodies import Written, given_messages
+from glyphscope.prompting.written_bodies import Written, allowed_tools, given_messages, named_tool
 from glyphscope.registry import ToolRegistry, parse_document
 from glyphscope.registry.saving import Notes, Unused, unused, why_unused
 from glyphscope.registry.tool import CUSTOM_INPUT
@@ -53,12 +53,11 @@ class _Reading:
     """The items of the body for each message."""
     ahead: list[dict[str, Any]] = field(default_factory=list)
     """Items without a message, which belong to the next one."""
-    allowed: list[tuple[str, ...]] | None = None
     has_tools: bool = False
     notes: Notes = field(default_factory=Notes)
     members_left: dict[str, Any] = field(default_factory=dict)
     rest: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """The rest of members that are used: of the `format` of an answer, and `more`."""
+    """The rest of members that are used: of the `format` of an answer, `more`, and the `choice` of allowed tools."""
 
     def add(self, place: str, message: dict[str, Any], *items: Any, joins: bool = False) -> None:
         self.messages.append(message)
@@ -156,26 +155,15 @@ def _choice(reading: _Reading, value: Any) -> str:
         return "its value is unknown."
     if kind == "allowed_tools":
         inner = as_object(value.get("allowed_tools", value))
-        listed = inner.get("tools")
         reading.members["tool_choice"] = "required" if inner.get("mode") == "required" else "auto"
-        reading.allowed = [
-            name for each in (listed if isinstance(listed, list) else ()) if (name := _named(each))
-        ]
+        reading.rest["choice"] = value
         return ""
-    if kind in ("function", "custom", "tool") and (named := _named(value)):
-        reading.members["tool_choice"] = ".".join(named)
+    if kind in ("function", "custom", "tool") and (named := named_tool(value)):
+        reading.members["tool_choice"] = named
         if value.get("disable_parallel_tool_use") is True:
             reading.members["most_calls"] = 1
         return ""
     return f"{kind} runs at the provider."
-
-
-def _named(value: Any) -> tuple[str, ...]:
-    """The namespace, if any, and name of a tool in a `tool_choice`."""
-    given = as_object(value)
-    inner = as_object(given.get(str(given.get("type")), given))
-    parts = (inner.get("namespace"), inner.get("name"))
-    return tuple(part for part in parts if isinstance(part, str) and part)
 
 
 def _format(reading: _Reading, value: Any) -> str:
@@ -358,7 +346,7 @@ def _claude_messages(body: dict[str, Any], reading: _Reading) -> None:
             elif kind == "thinking":
                 reading.notes.leave(block, ("type", "thinking"), at, "thinking")
                 made["reasoning"] += str(block.get("thinking", ""))
-            elif kind in ("redacted_thinking", "server_tool_use") or str(kind).endswith("_tool_result"):
+            elif isinstance(block, dict) and kind not in _READ:
                 reading.notes.add(str(kind), "a block of the provider, left out of a run's messages.", at)
                 blocks.append(block)
                 continue
@@ -372,6 +360,10 @@ def _claude_messages(body: dict[str, Any], reading: _Reading) -> None:
             reading.add(place, message, rest, joins=joins)
         elif blocks:
             reading.ahead.append(rest)
+
+
+_READ = ("text", "image", "document", "search_result")
+"""The blocks of Messages that are text, or replaced by one."""
 
 
 def _block_text(block: Any, place: str, notes: Notes) -> str:
@@ -467,15 +459,16 @@ def read_body(body: Any, where: str = "", api: str = "") -> OpenedBody:
         if why:
             reading.notes.add(key, why, f"/{key}")
             left[key] = _without_credentials(value, f"/{key}", reading)
-    if reading.allowed is not None:
-        registry = _only(registry, reading)
+    if choice := reading.rest.get("choice"):
+        names = allowed_tools(choice, registry)
+        tools = (replace(tool, enabled=tool.name in names) for tool in registry)
+        registry = replace(registry, tools=tuple(tools))
     if reading.messages and as_object(reading.messages[-1]).get("role") == "assistant":
         why = "it begins the answer at the provider; here it is a message before the next one."
         reading.notes.add("the last message", why, reading.places[-1])
     conversation = read_messages(reading.messages, where, reading.places, reading.notes)
-    kept = _unused_parts(name, reading, conversation, registry)
-    if kept:  # written again when a run is exported as a request to this API
-        registry = replace(registry, kept={**registry.kept, "request": {"api": name, **kept}})
+    kept = {"api": name, "given": list(body), **_unused_parts(name, reading, conversation, registry)}
+    registry = replace(registry, kept={**registry.kept, "request": kept})
     request = RunRequest(
         prompt=conversation.prompt,
         history=conversation.history,
@@ -537,13 +530,3 @@ def _tools(body: dict[str, Any], where: str, reading: _Reading) -> ToolRegistry:
             for at, each in enumerate(listed)
         ]
     return parse_document(listed, f"{where}#/tools") if listed else ToolRegistry()
-
-
-def _only(registry: ToolRegistry, reading: _Reading) -> ToolRegistry:
-    """The registry with only those tools allowed that `allowed_tools` names."""
-    names = {".".join(named) for named in reading.allowed or ()}
-    tools = (
-        replace(tool, enabled=tool.name in names or tool.name.rpartition(".")[2] in names)
-        for tool in registry.tools
-    )
-    return ToolRegistry(tuple(tools), registry.unknown_arguments, registry.kept)

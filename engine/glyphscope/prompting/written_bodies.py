@@ -11,12 +11,13 @@ import hashlib
 import json
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import msgspec
 
 from glyphscope.base.json_values import as_object
-from glyphscope.events import AUTO, Message, RunRequest, ToolCall
+from glyphscope.events import AUTO, Message, RunRequest, Sampling, ToolCall
 from glyphscope.models.chat_messages import link_results
 from glyphscope.prompting.message_list import written_messages
 from glyphscope.registry import Tool, ToolRegistry
@@ -54,6 +55,21 @@ class WrittenApi(NamedTuple):
     sampling: tuple[str, ...]
     choices: Mapping[str, Any]
     """`tool_choice` for the values of a request's."""
+
+
+def named_tool(value: Any) -> str:
+    """The tool that a `tool_choice` names, with its namespace; empty if it names none."""
+    given = as_object(value)
+    inner = as_object(given.get(str(given.get("type")), given))
+    parts = (inner.get("namespace"), inner.get("name"))
+    return ".".join(part for part in parts if isinstance(part, str) and part)
+
+
+def allowed_tools(choice: dict[str, Any], registry: ToolRegistry) -> set[str]:
+    """The names of the tools that an `allowed_tools` names."""
+    listed = as_object(choice.get("allowed_tools", choice)).get("tools")
+    names = {named_tool(each) for each in (listed if isinstance(listed, list) else ())}
+    return {tool.name for tool in registry if {tool.name, tool.name.rpartition(".")[2]} & names}
 
 
 def given_messages(
@@ -184,6 +200,10 @@ def write_body(
     if request.answer.is_call and len(registry.allowed):
         body["tools"] = to_form(registry, form.form)
         body["tool_choice"] = _choice(form, request.tool_choice, registry)
+        choice = as_object(rest.get("choice"))
+        if choice and allowed_tools(choice, registry) == {tool.name for tool in registry.allowed}:
+            every = replace(registry, tools=tuple(replace(tool, enabled=True) for tool in registry))
+            body |= {"tools": to_form(every, form.form), "tool_choice": choice}
         body = _with_parallel(api, body, request.most_calls)
     elif request.answer.kind == "schema":
         _merge(body, form.schema(json.loads(request.answer.text)))
@@ -200,7 +220,23 @@ def write_body(
     _merge_all(body, as_object(rest.get("more")))
     _think(api, body, request)
     _merge(body, request.extra_body)
-    return body
+    given = kept.get("given")
+    return _without_defaults(body, given, form) if isinstance(given, list) else body
+
+
+def _without_defaults(body: dict[str, Any], given: list[Any], form: WrittenApi) -> dict[str, Any]:
+    """The body without the defaults of settings that the opened one did not have, and with its name of the limit."""
+    if form.most_tokens not in given and "max_tokens" in given:
+        body["max_tokens"] = body.pop(form.most_tokens)
+    usual = {
+        form.most_tokens: RunRequest(prompt="", registry={}).max_tokens, "tool_choice": form.choices["auto"],
+        "parallel_tool_calls": True, "temperature": Sampling().temperature, "seed": Sampling().seed,
+    }  # fmt: skip
+    return {
+        name: value
+        for name, value in body.items()
+        if name in given or name not in usual or value != usual[name]
+    }
 
 
 def _effort(api: str, request: RunRequest) -> str:

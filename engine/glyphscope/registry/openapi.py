@@ -91,6 +91,22 @@ def _arguments(operation: Any, document: Any) -> Iterator[tuple[str, dict[str, A
         yield BODY, body
 
 
+def left(operation: Any, kept: dict[str, Any], document: Any) -> Iterator[tuple[str, str]]:
+    """The members of parameters and bodies of a kept operation that are not used: of which of both, and their names."""
+    at = kept.get("at")
+    operation = placed(operation, tuple(at) if isinstance(at, list) else (), document)
+    for argument, given in _arguments(operation, document):
+        of = "requestBody" if argument == BODY else "parameters"
+        content = as_object(given.get("content"))
+        used = _of_json(content) if content else None
+        more = [
+            key for kind, media in content.items() for key in (as_object(media) if media is used else (kind,))
+        ]
+        for key in (*more, *(key for key, value in given.items() if value is not False)):
+            if key not in ("name", "in", "required", "schema", "content", "description"):
+                yield of, key
+
+
 def _schema_of(given: dict[str, Any], document: Any) -> Any:
     """The schema of a parameter or a body, with its description."""
     schema = given.get("schema")

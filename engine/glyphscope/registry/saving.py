@@ -166,7 +166,8 @@ def _added(document: Any, tool: Tool, form: str) -> Any:
         return document
     listed = _list_of(document, form)
     space, _, short = tool.name.rpartition(".")
-    for group in listed or () if form == "openai-responses" and space else ():
+    groups = [document] if listed is None else listed
+    for group in groups if form == "openai-responses" and space else ():
         if as_object(group).get("type") == "namespace" and group.get("name") == space:
             group.setdefault("tools", []).append(shape.new(tool, short, document))
             return document
@@ -179,7 +180,7 @@ def _added(document: Any, tool: Tool, form: str) -> Any:
 
 def _list_of(document: Any, form: str) -> list[Any] | None:
     """The list in a document to which tools are added; None if it has none."""
-    if isinstance(document, dict):
+    if isinstance(document, dict) and document.get("type") != "namespace":
         document = as_object(document.get("result", document)).get("tools", document)
     if form == "gemini":
         groups = document if isinstance(document, list) else [document]
@@ -187,7 +188,7 @@ def _list_of(document: Any, form: str) -> list[Any] | None:
             for key in ("functionDeclarations", "function_declarations"):
                 if isinstance(inner := as_object(group).get(key), list):
                     return inner
-        if isinstance(document, list):
+        if isinstance(document, list) and not any("name" in as_object(each) for each in document):
             document.append({"functionDeclarations": []})
             return document[-1]["functionDeclarations"]  # type: ignore[no-any-return]
     return document if isinstance(document, list) else None
@@ -233,6 +234,7 @@ _WHY = {
     "eager_input_streaming": "arguments are always shown while they are written.",
     "nextCursor": "the list has more pages, which are not in this file.",
     "behavior": "a call is always awaited.",
+    "async": "a call is always awaited.",
     "model": "the project's model answers.",
     "stream": "an answer is always shown while it is written.",
     "stream_options": "an answer is always shown while it is written.",
@@ -254,9 +256,7 @@ _WHY = {
     "headers": "they may have credentials; no call is sent to a server. Remove them before you share the file.",
 }
 _NOT_USED = "not used."
-_STRUCTURE = frozenset(
-    {"jsonrpc", "id", "openapi", "info", "name", "type", "schemas", "parameters", "requestBodies"}
-)
+_STRUCTURE = frozenset({"jsonrpc", "id", "openapi", "name", "type", "schemas", "parameters", "requestBodies"})
 
 
 def unused(registry: ToolRegistry) -> tuple[Unused, ...]:
@@ -270,21 +270,35 @@ def unused(registry: ToolRegistry) -> tuple[Unused, ...]:
             used = frozenset(shape.used)
             if form == "openapi" and not item.get("description"):
                 used |= {("summary",)}  # which is the description then
-            for path in _left(item, (), used):
+            more = openapi.left(item, tool.kept, registry.kept.get("document")) if form == "openapi" else ()
+            for path in (*_left(item, (), used), *more):
                 notes.add(".".join(map(str, path)), why_unused(str(path[-1])), tool.name)
     if form:
         for path, value in _beside(registry.kept.get("document"), (), form):
             if isinstance(path[-1] if path else None, int) or (path and path[-1] == "tools"):
                 what = hosted_name(value) if isinstance(value, dict) else str(value)
-                reason = _WHY.get(what, _AT_PROVIDER)
-                notes.add(what, reason, to_pointer(path))
+                notes.add(what, _why_hosted(what), to_pointer(path))
                 for inner in value if isinstance(value, dict) else ():
                     if inner in ("authorization", "headers"):
                         notes.add(inner, _WHY[inner], to_pointer((*path, inner)))
+            elif form == "gemini" and (len(path) == 1 or isinstance(path[-2], int)):
+                notes.add(str(path[-1]), _AT_PROVIDER, to_pointer(path))
             else:
-                what = f"{path[-1]} of a namespace" if isinstance(path[-2:][0], int) else str(path[-1])
+                within = isinstance(path[-2:][0], int) or as_object(registry.kept["document"]).get("type")
+                what = f"{path[-1]} of a namespace" if within else str(path[-1])
                 notes.add(what, why_unused(str(path[-1])), to_pointer(path))
     return notes.found()
+
+
+_CLIENTS = re.compile(r"(bash|text_editor|computer|memory|browser)(_|$)|local_shell$|shell$|apply_patch$")
+
+
+def _why_hosted(name: str) -> str:
+    if name.startswith("tool_search"):
+        return _WHY["tool_search"]
+    if _CLIENTS.match(name):
+        return "only the provider's models know its arguments; it is not offered to a model here."
+    return _WHY.get(name, _AT_PROVIDER)
 
 
 def why_unused(name: str) -> str:
@@ -314,7 +328,7 @@ def _beside(value: Any, at: Path, form: str) -> Iterator[tuple[Path, Any]]:
         and not (at and isinstance(at[-1], int) and not _is_holder(value, at))
     ):
         for key, inner in value.items():
-            if key not in _STRUCTURE:
+            if key not in _STRUCTURE and not (key == "info" and inner.keys() <= {"title", "version"}):
                 yield from _beside(inner, (*at, key), form)
     elif isinstance(value, dict) and at == ("components",):
         yield from ((("components", key), inner) for key, inner in value.items() if key not in _STRUCTURE)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from glyphscope.base.json_values import as_object
 from glyphscope.base.pointer import Path
 from glyphscope.registry import openapi
 from glyphscope.registry.document import plain
@@ -122,12 +123,18 @@ def _custom(*path: str, nested: bool) -> Member:
 
 _GEMINI_TYPES = frozenset({"STRING", "NUMBER", "INTEGER", "BOOLEAN", "ARRAY", "OBJECT", "NULL"})
 _COUNTS = frozenset({"minItems", "maxItems", "minLength", "maxLength", "minProperties", "maxProperties"})
+_GEMINI_KEYWORDS = {
+    "_".join(part.lower() for part in re.findall("[A-Z]?[a-z]+", name)): name
+    for name in (*_COUNTS, "anyOf", "additionalProperties", "propertyOrdering")
+} | {"ref": "$ref", "defs": "$defs"}
+"""As Python's SDK writes them."""
 
 
 def gemini_schema(schema: Any) -> Any:
     """JSON Schema of Gemini's own: its types are in capitals, and its counts may be texts, as protobuf writes int64."""
     if not isinstance(schema, dict):
         return schema
+    schema = {_GEMINI_KEYWORDS.get(key, key): value for key, value in schema.items() if value is not None}
     try:
         made = with_children(schema, gemini_schema)
     except RecursionError:  # which the check of the schema reports
@@ -157,14 +164,38 @@ def _has(key: str) -> Callable[[dict[str, Any]], bool]:
     return lambda item: key in item
 
 
-def _gemini(own: str, plain_name: str) -> Member:
-    """A schema of Gemini's own; once edited, it is written as JSON Schema under the other name."""
+def _gemini(own: str, *plain_names: str) -> Member:
+    """A schema of Gemini's own, or a plain one; once edited, it is plain, by the first name unless it has another."""
+
+    def place(item: Any) -> str:
+        return next((name for name in (own, *plain_names) if item.get(name) is not None), plain_names[0])
+
+    def get(item: Any, document: Any) -> Any:
+        name = place(item)
+        return at(name, decode=gemini_schema if name == own else None).get(item, document)
 
     def put(item: Any, value: Any, _document: Any) -> None:
-        item.pop(own, None)
-        item[plain_name] = value
+        name = place(item)
+        if name == own:
+            item.pop(own)
+        item[plain_names[0] if name == own else name] = value
 
-    return at(own, decode=gemini_schema)._replace(put=put, path=())
+    return Member(
+        get, put, (), lambda at, inner: (*at, own, *inner), tuple((name,) for name in (own, *plain_names))
+    )
+
+
+def _is_declared(item: dict[str, Any]) -> bool:
+    """Whether it has a schema of Gemini's own."""
+    return any(as_object(item.get(name)).get("type") in _GEMINI_TYPES for name in ("parameters", "response"))
+
+
+_GEMINI_OUTPUT = _gemini("response", *_both("response", "json", "schema"))
+_GEMINI_DECLARED = {
+    **_PLAIN,
+    "parameters": _gemini("parameters", *_both("parameters", "json", "schema")),
+    "output_schema": _GEMINI_OUTPUT,
+}
 
 
 def _schema_put(item: Any, value: Any, _document: Any) -> None:
@@ -226,13 +257,12 @@ SHAPES: tuple[Shape, ...] = (
     *(
         Shape(
             "gemini",
-            _has(key),
-            {**_PLAIN, "parameters": at(key), "output_schema": at(output)},
+            lambda item, key=key: item.get(key) is not None,  # type: ignore[misc]
+            {**_PLAIN, "parameters": at(key), "output_schema": _GEMINI_OUTPUT},
         )
-        for key, output in zip(
-            _both("parameters", "json", "schema"), _both("response", "json", "schema"), strict=True
-        )
+        for key in _both("parameters", "json", "schema")
     ),
+    Shape("gemini", _is_declared, _GEMINI_DECLARED),
     Shape(
         "openai-responses",
         lambda item: item.get("type") == "custom",
@@ -272,16 +302,8 @@ SHAPES: tuple[Shape, ...] = (
     Shape("functions", lambda item: True, {**_PLAIN, "parameters": at("parameters"), **_STRICT, **_DEFERRED}),
 )
 """In the order in which they are tried."""
-GEMINI_DECLARED = Shape(
-    "gemini",
-    lambda item: True,
-    {
-        **_PLAIN,
-        "parameters": _gemini("parameters", "parametersJsonSchema"),
-        "output_schema": _gemini("response", "responseJsonSchema"),
-    },
-)
-"""A declaration of Gemini whose schema is in its own notation."""
+GEMINI_DECLARED = Shape("gemini", lambda item: True, _GEMINI_DECLARED)
+"""Any declaration of Gemini without a plain schema."""
 OPERATION = Shape(
     "openapi",
     lambda item: True,
