@@ -9,7 +9,7 @@ LINT := $(BIN)/ruff check $(CODE) && $(BIN)/ruff format --check $(CODE) && $(BIN
 # Bytecode is kept whatever the shell says: reading the tests anew each time takes a fifth of `make check`.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test check lint bench bench-compare trace docs page screenshots records lessons translation package release setup
+.PHONY: run test check lint findings bench bench-compare trace docs page screenshots records lessons translation package release setup
 
 setup:
 	@$(PYTHON) packaging/setup_env.py
@@ -41,6 +41,15 @@ check: setup lint
 
 lint:
 	$(LINT)
+
+# What surprised us in other libraries and tools, each in an environment of its own: findings/README.md. A line for each;
+# of one that is no longer as found, the end of its output. FINDINGS="findings/llguidance-*.sh" runs only those.
+FINDINGS ?= findings/*.sh
+findings:
+	@changed=0; for finding in $(FINDINGS); do \
+		if output=$$(bash "$$finding" 2>&1); then echo "as found  $$finding"; \
+		else changed=1; echo "CHANGED   $$finding"; echo "$$output" | tail -n 20; fi; \
+	done; exit $$changed
 
 # Figures beside their targets; BENCH=--quick for a first look. What a vocabulary of 262,144 tokens costs is measured on
 # an untrained model around one of llama.cpp's (packaging/untrained.py).

@@ -4,6 +4,8 @@
 # Happens: Jinja2 3.1.6's own tojson returns Markup, and text + Markup escapes the text before it: every quotation mark that the template
 #   wrote is &#34;, and the values of the JSON have \u003c for <. The same expression with ~ escapes nothing before it.
 # Who meets it: whoever renders a model's chat template with a plain Jinja2 environment; the prompt is wrong only where + meets tojson.
+# Here: chat templates are rendered with a `tojson` of transformers' form, so that a prompt is the one that the model was trained with
+#   (decision 25).
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

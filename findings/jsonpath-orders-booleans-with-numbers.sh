@@ -3,6 +3,7 @@
 #   $[?@<2] selects numbers only, and $[?@<=true], which is true where < or == is, selects nothing but true.
 # Happens: python-jsonpath 2.2.2 orders true and false as 1 and 0, also with strict=True, which is its mode of the RFC.
 # Who meets it: whoever asserts on the arguments of tool calls with JSONPath: {"max_results": true} passes a check of max_results < 2.
+# Here: JSONPath assertions of evaluations use the package with comparisons of our own, so that true is no number.
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

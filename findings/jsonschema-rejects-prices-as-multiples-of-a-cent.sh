@@ -4,6 +4,7 @@
 # Happens: jsonschema 4.26.0 divides the floats of Python and rejects 19.99, and 159 of the 999 prices from 0.01 to 9.99.
 #   jsonschema-rs 0.33.0 rejected five of them.
 # Who meets it: whoever checks the amounts of tool calls with it: right calls are refused, seemingly at random.
+# Here: multiples are decided on the decimal digits of a number as it is written, under the mask and in the verdict (docs/schemas.md).
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

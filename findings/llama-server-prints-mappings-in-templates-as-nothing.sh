@@ -4,6 +4,8 @@
 # Happens: its own template engine (llama.cpp build 11549, in xllamacpp 2026.10.11549) prints a mapping as nothing, a list as its items
 #   without brackets or commas, none as nothing; it counts bytes in `length`, takes `[0]` as a byte, and `upper` leaves é as it is.
 # Who meets it: users of a template that prints its tools with `{{ tool }}`: the model is shown no tool, and nothing reports it.
+# Here: the Template page and `models inspect` name the expressions of a template that llama-server prints otherwise (docs/template-
+#   lint.md).
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

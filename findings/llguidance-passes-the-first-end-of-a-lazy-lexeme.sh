@@ -4,6 +4,7 @@
 # Happens: with llguidance 1.9.1 that holds after /[0-9][0-9]/, but after /[0-9]+/, which could still have grown, the end at the first
 #   character is passed: "12kg" and "12;;" match. From the second character on, the rule is lazy again.
 # Who meets it: whoever ends a field of free text at a marker, as `suffix` is meant for: an empty field runs on past its marker.
+# Here: Lark is matched as llguidance matches it, this included, so that the mask and the verdict agree (docs/lark.md).
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

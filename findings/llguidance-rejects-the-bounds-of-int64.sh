@@ -4,6 +4,7 @@
 # Happens: llguidance 1.9.1 rejects it ("Failed to generate regex for integer range"), also with the least of them as the only bound, or
 #   with the greatest as the lower bound. The bounds of 32 bits, and 0 to the greatest of 64 bits, are compiled.
 # Who meets it: whoever constrains a tool with an identifier or a counter of 64 bits by a JSON Schema; nothing of the tool can be called.
+# Here: bounds of numbers are rules of our own, of any number of digits (decision 7).
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

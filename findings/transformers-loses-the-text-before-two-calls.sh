@@ -5,6 +5,7 @@
 #   the text before them, and the empty field is left out. With one call, or two without a line end between them, the text is there.
 # Who meets it: whoever parses answers with parallel calls by parse_response; what the model says before the calls is lost, without an error.
 #   With "repeats": true and "join": "" in the field, stretches are joined.
+# Here: `glyphscope template response` tests a model's response_template by random turns, and writes those that join (docs/template-lint.md).
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
