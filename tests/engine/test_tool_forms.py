@@ -17,9 +17,10 @@ from glyphscope.events import RunRequest
 from glyphscope.grammar.generate.example import example_problems
 from glyphscope.prompting.messages import example_calls, render_messages
 from glyphscope.registry import Tool, ToolRegistry, load_registry, to_json, to_openai
-from glyphscope.registry.saving import name_problems, to_form, unused
+from glyphscope.registry.saving import name_problems, strict_problems, to_form, unused
 from glyphscope.registry.tool_forms import FORMS
 from glyphscope.tools.mcp.listing import ListReader
+from glyphscope.validation.call import CallValidator
 
 FILES = {path.stem: path for path in sorted((Path(__file__).parent / "tool_lists").glob("*.json"))}
 """One for each form, named like it, and others whose names begin with it, as its libraries write them."""
@@ -206,6 +207,41 @@ def test_an_input_example_is_the_example_of_the_prompt_unless_it_violates_the_sc
     ]
 
 
+@pytest.mark.parametrize(
+    ("form", "expected"),
+    [
+        ("", {
+            'missing: "additionalProperties": false (OpenAI, Anthropic)', "not required: days (OpenAI)",
+            "not supported in days: minimum (Anthropic)", "not supported in at: not (OpenAI)",
+        }),
+        ("openai-chat", {
+            'missing: "additionalProperties": false (OpenAI)', "not required: days (OpenAI)",
+            "not supported in at: not (OpenAI)",
+        }),
+        ("mcp", set()),
+    ],
+)  # fmt: skip
+def test_a_strict_tool_says_where_its_schema_is_rejected(form, expected):
+    properties = {"days": {"type": "integer", "minimum": 1}, "at": {"not": {}}}
+    schema = {"type": "object", "properties": properties, "required": ["at"]}
+    assert set(strict_problems(Tool("a", parameters=schema, strict=True), form)) == expected
+    assert strict_problems(Tool("a", parameters=schema)) == ()
+    closed = {**CITY, "additionalProperties": False}
+    assert strict_problems(Tool("a", parameters=closed, strict=True)) == ()
+
+
+def test_a_call_of_a_strict_tool_has_no_other_arguments_even_if_the_registry_allows_them():
+    given = [{"name": name, "parameters": CITY} | ({"strict": True} if name == "b" else {}) for name in "ab"]
+    registry = load_registry({"glyphscope": 1, "unknown_arguments": "allow", "tools": given})
+    found = {}
+    for name in "ab":
+        validator = CallValidator(registry, "json", "flat")
+        validator.feed(f'{{"action":"{name}","city":"Bern","more":1}}')
+        validator.finish()
+        found[name] = [each.code for each in validator.report().errors]
+    assert found == {"a": [], "b": ["UNKNOWN_ARGUMENT"]}
+
+
 def test_a_template_gets_names_descriptions_and_schemas_alone():
     registry = load_registry(FILES["anthropic"])
     assert all(set(tool["function"]) == {"name", "description", "parameters"} for tool in to_openai(registry))
@@ -299,6 +335,11 @@ def test_convert_names_a_grammar_that_cannot_be_read_examples_and_names(tmp_path
     assert "accepts names of letters" in result.stderr
     path.write_text(json.dumps([{"name": "a", "input_schema": CITY, "input_examples": [{}]}]))
     assert "Input example 1 of a violates" in command("tools", "convert", path).stderr
+    path.write_text(json.dumps([{"name": "a", "input_schema": CITY, "strict": True}]))
+    assert (
+        'a is strict; missing: "additionalProperties": false (OpenAI, Anthropic)'
+        in command("tools", "convert", path).stderr
+    )
 
 
 def test_tools_of_a_server_keep_their_output_schema_and_annotations():

@@ -198,6 +198,18 @@ def test_the_example_of_a_tool_without_one_is_one_of_its_input_examples(screen, 
     assert document.registry.get("calc").input_examples == ()
 
 
+def test_a_strict_tool_is_chosen_in_its_form_which_says_where_apis_reject_it(screen, document):
+    screen.choose(TREE, "search")
+    screen.choose("Strict", "on")
+    assert document.registry.get("search").strict is True
+    screen.until("Strict: not required: max_results, sources (OpenAI)")
+    screen.choose("Strict", "not stated")
+    assert document.registry.get("search").strict is None
+    screen.until(lambda: "not required" not in screen)
+    document.undo_stack.undo()
+    assert document.registry.get("search").strict is True and screen.read("Strict") == "on"
+
+
 def test_renaming_while_typing_leaves_the_selection_the_cursor_and_the_place(screen, document, qtbot):
     """Also beside an error of the argument; a required one stays required."""
     screen.choose(TREE, "query *")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from enum import StrEnum
+from itertools import islice
+from operator import itemgetter
 from pathlib import Path
 from typing import Annotated
 
@@ -18,7 +20,7 @@ from glyphscope.cli.output import print_json, print_note, print_unused
 from glyphscope.grammar.builder.uncallable import uncallable, uncallable_words
 from glyphscope.grammar.generate.example import example_problems
 from glyphscope.registry import ToolRegistry, load_registry
-from glyphscope.registry.saving import name_problems, to_form, unused
+from glyphscope.registry.saving import name_problems, strict_problems, to_form, unused
 from glyphscope.registry.tool_forms import FORMS
 from glyphscope.store import atomic_write
 
@@ -72,6 +74,9 @@ def print_problems(registry: ToolRegistry, to: str) -> None:
         print_note(f"! No call can be written of {uncallable_words(lost)}.", "yellow")
     for each in example_problems(registry)[:_SHOWN]:
         print_note(f"! {each}", "yellow")
+    lacking = ((tool.name, strict_problems(tool, "" if to == OWN else to)) for tool in registry.allowed)
+    for name, lacks in islice(filter(itemgetter(1), lacking), _SHOWN):
+        print_note(f"! {shorten(name, 40)} is strict; {'; '.join(lacks[:3])}.", "yellow")
     names = name_problems(registry, to) if to in FORMS else ()
     if names:
         form = FORMS[to]

@@ -9,11 +9,12 @@ from typing import Any, NamedTuple
 
 from glyphscope.base.errors import RegistryError, find_named
 from glyphscope.base.json_values import as_object
-from glyphscope.base.pointer import Path, to_pointer
+from glyphscope.base.pointer import Path, readable, to_pointer
 from glyphscope.base.shorten import listed, shorten
 from glyphscope.registry import openapi
 from glyphscope.registry.check import check_schema
 from glyphscope.registry.document import plain
+from glyphscope.registry.keywords import LIMITS, children
 from glyphscope.registry.tool import Tool, ToolRegistry
 from glyphscope.registry.tool_forms import (
     FORMS,
@@ -346,6 +347,44 @@ def _is_holder(value: Any, at: Path) -> bool:
             isinstance(value.get(key), list) for key in ("functionDeclarations", "function_declarations")
         )
     return isinstance(value, list) and at[-1] in ("tools", "functionDeclarations", "function_declarations")
+
+
+_MOST_NAMES = 4
+_STRICT: dict[str, tuple[str, frozenset[str]]] = {
+    "openai": ("OpenAI", frozenset({"allOf", "not", "dependentRequired", "dependentSchemas", "if", "then", "else"})),
+    "anthropic": (
+        "Anthropic",
+        frozenset({*LIMITS["value"], *LIMITS["length"], *LIMITS["items"], "multipleOf"} - {"minItems"}),
+    ),
+}  # fmt: skip
+"""The API by the beginning of its forms' names, and the keywords that it rejects in a strict tool."""
+
+
+def strict_problems(tool: Tool, form: str = "") -> tuple[str, ...]:
+    """The places in the schema of a strict tool that the API of that form rejects, by default each API."""
+    apis = {key: each for key, each in _STRICT.items() if form.startswith(key)} or (
+        _STRICT if not form else {}
+    )
+    found: dict[str, list[str]] = {}
+    schemas: list[tuple[Path, Any]] = [((), tool.parameters)] if tool.strict and tool.format is None else []
+    for at, schema in schemas:
+        schemas += (((*at, *step), inner) for step, inner in children(schema) if isinstance(inner, dict))
+        for key, (api, lacks) in apis.items():
+            named = schema.get("properties", {})
+            open_ = schema.get("type") == "object" and schema.get("additionalProperties") is not False
+            optional = (
+                [name for name in named if name not in schema.get("required", ())] if key == "openai" else []
+            )
+            place = readable(to_pointer(tuple(step for step in at if step != "properties")))
+            for words, names in (
+                ("missing", ['"additionalProperties": false'] if open_ else []),
+                ("not required", optional),
+                ("not supported", sorted(lacks & schema.keys())),
+            ):
+                if names:
+                    problem = f"{words}{f' in {place}' if place else ''}: {listed(names, _MOST_NAMES)}"
+                    found.setdefault(problem, []).append(api)
+    return tuple(f"{problem} ({', '.join(names)})" for problem, names in found.items())
 
 
 def name_problems(registry: ToolRegistry, form: str) -> tuple[str, ...]:

@@ -34,11 +34,11 @@ FACTS = ("strict", "input_examples", "output_schema", "annotations", "defer_load
 class Tool:
     """`parameters` is a checked JSON Schema (draft 2020-12) of type object; `enabled` puts it on the allow list.
 
-    `strict` asks endpoints to enforce the schema; None leaves it to them. `input_examples` are arguments as an author
-    would write them, `output_schema` is the JSON Schema of structured results, and `annotations` are those of MCP,
-    which are claims. `defer_loading`: a conversation searches for the tool instead of having it in its prompt; None
-    leaves that to the run. `kept` is the tool as its file has it (`registry/tool_forms.py`), by which it is saved in
-    that form again; it decides nothing else.
+    `strict` asks endpoints to enforce the schema, and no call then has other arguments; None leaves both open.
+    `input_examples` are arguments as an author would write them, `output_schema` is the JSON Schema of structured
+    results, and `annotations` are those of MCP, which are claims. `defer_loading`: a conversation searches for the tool
+    instead of having it in its prompt; None leaves that to the run. `kept` is the tool as its file has it
+    (`registry/tool_forms.py`), by which it is saved in that form again; it decides nothing else.
     """
 
     name: str
@@ -84,7 +84,8 @@ class Tool:
 
 @dataclass(frozen=True)
 class ToolRegistry:
-    """An ordered set of tools. `unknown_arguments`: whether top-level arguments that no schema names are allowed.
+    """An ordered set of tools. `unknown_arguments`: whether top-level arguments that no schema names are allowed in
+    calls of tools that are not strict.
 
     `kept` has the form of the file that they were read from, and what it has beside tools.
     """
@@ -119,6 +120,10 @@ class ToolRegistry:
     def get(self, name: str) -> Tool | None:
         """The tool of that name, allowed or not."""
         return self._by_name.get(name)
+
+    def is_closed(self, tool: Tool) -> bool:
+        """Whether a call of the tool has no top-level arguments that its schema does not name."""
+        return self.unknown_arguments == "refuse" or tool.strict is True
 
     def with_tool(self, tool: Tool, old_name: str | None = None) -> ToolRegistry:
         """The registry with `tool` in place of the tool named `old_name` (default: its own name), or at the end."""

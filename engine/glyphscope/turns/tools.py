@@ -97,8 +97,7 @@ class TurnTools:
     def _schemas(self, name: str) -> SchemaSet | None:
         """The schemas of a tool's arguments; None for a tool outside the registry."""
         tool = self.registry.get(name)
-        closed = self.registry.unknown_arguments == "refuse"
-        return None if tool is None else SchemaSet(tool.parameters, closed=closed)
+        return None if tool is None else SchemaSet(tool.parameters, closed=self.registry.is_closed(tool))
 
     def _properties(self, name: str) -> tuple[str, ...]:
         """The arguments that a tool names, in the schema's order."""

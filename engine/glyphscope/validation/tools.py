@@ -80,8 +80,9 @@ class CallableTools:
     """The tools that a call may name: the allowed ones, and the others, to distinguish them from invented names."""
 
     def __init__(self, registry: ToolRegistry) -> None:
-        closed = registry.unknown_arguments == "refuse"
-        self.allowed = {tool.name: CallableTool(tool, closed=closed) for tool in registry.allowed}
+        self.allowed = {
+            tool.name: CallableTool(tool, closed=registry.is_closed(tool)) for tool in registry.allowed
+        }
         self.known = frozenset(tool.name for tool in registry)
         self.name_spec = Spec(kinds=STRING, enum=tuple(self.allowed))
 

@@ -191,14 +191,16 @@ class RegistryDocument(QObject):
                 self._push(words, replace(self.state, registry=registry), f"form {name} example")
 
     def set_description(self, name: str, description: str) -> None:
+        self._set(name, tr("describe {name}", name=name), f"description {name}", description=description)
+
+    def set_strict(self, name: str, strict: bool | None) -> None:
+        """Set whether the tool is strict; None: not stated."""
+        self._set(name, tr("edit {name}", name=name), strict=strict)
+
+    def _set(self, name: str, words: str, key: str = "", **members: Any) -> None:
         tool = self.registry.get(name)
-        if tool is not None and tool.description != description:
-            registry = self.registry.with_tool(replace(tool, description=description))
-            self._push(
-                tr("describe {name}", name=name),
-                replace(self.state, registry=registry),
-                f"description {name}",
-            )
+        if tool is not None and (changed := replace(tool, **members)) != tool:
+            self._push(words, replace(self.state, registry=self.registry.with_tool(changed)), key)
 
     def rename(self, old: str, new: str) -> None:
         """Raises RegistryError if `new` is not a valid name or is taken."""

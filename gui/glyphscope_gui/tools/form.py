@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QScrollArea, QWidget
@@ -14,6 +15,7 @@ from glyphscope.grammar import example_arguments
 from glyphscope.grammar.builder.contradictions import Contradiction, contradictions
 from glyphscope.registry import Tool
 from glyphscope.registry.keywords import CUSTOM
+from glyphscope.registry.saving import strict_problems
 from glyphscope_gui.calls.arguments import check_arguments
 from glyphscope_gui.project import RegistryDocument
 from glyphscope_gui.project import argument_schema as schema
@@ -21,7 +23,7 @@ from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.labels import ElidedLabel, named, show_words, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, holder, vbox
-from glyphscope_gui.shared.settings_grid import FlagSetting
+from glyphscope_gui.shared.settings_grid import ChoiceSetting, FlagSetting
 from glyphscope_gui.shared.verdict import Enforcement, EnforcementMap
 from glyphscope_gui.tools.keyword_fields import (
     ChoiceField,
@@ -45,6 +47,9 @@ TOO_LONG = tr(
 )
 
 
+_Seen: TypeAlias = tuple[tuple[Contradiction, ...], dict[str, Any] | None, str, tuple[str, ...]]
+
+
 class _ToolPage(QWidget):
     """Name and description of a tool, and its example in the prompt."""
 
@@ -61,6 +66,14 @@ class _ToolPage(QWidget):
         )
         hint = tr("The arguments of its example call in the prompt, as JSON. An empty field generates one.")
         grid.add_row(tr("Example"), self.example_field, hint, wide=True)
+        self.strict_field = ChoiceSetting(
+            [(None, tr("not stated"), ""), (True, tr("on"), ""), (False, tr("off"), "")]
+        )
+        hint = tr(
+            "Whether an endpoint is asked to enforce the schema. A call of a strict tool has no other arguments, "
+            "even if the registry allows them."
+        )
+        grid.add_row(tr("Strict"), self.strict_field, hint)
 
 
 class ToolForm(QScrollArea):
@@ -84,6 +97,8 @@ class ToolForm(QScrollArea):
         """The arguments of the example that the prompt has, own or generated; None until they are known."""
         self._unused = ""
         """Why the tool's own example is not used."""
+        self._strict: tuple[str, ...] = ()
+        """The places of the schema that APIs reject in a strict tool."""
         self.background = Background(self)
         self.title = ElidedLabel(role="title")
         self.tool_page = _ToolPage()
@@ -98,6 +113,7 @@ class ToolForm(QScrollArea):
         self.tool_page.name_field.edited.connect(self._rename)
         self.tool_page.description_field.edited.connect(self._describe)
         self.tool_page.example_field.edited.connect(self._set_example)
+        self.tool_page.strict_field.edited.connect(self._set_strict)
         self.tool_page.example_field.valueRejected.connect(self._refuse_example)
         self.argument_form.renaming.connect(self._follow)
         self.argument_form.problemChanged.connect(self._set_refusal)
@@ -139,6 +155,8 @@ class ToolForm(QScrollArea):
             self.title.setText(tool.name)
             self.tool_page.name_field.show_value(tool.name)
             self.tool_page.description_field.show_value(tool.description)
+            self.tool_page.strict_field.show_value(tool.strict)
+            self.tool_page.strict_field.setEnabled(tool.format is None)
         else:
             self.title.setText(f"{tool.name} · {item.argument}")
             self.argument_form.show_item(item)
@@ -148,25 +166,24 @@ class ToolForm(QScrollArea):
 
     def _look_into(self, tool: Tool) -> None:
         """Find contradictions and the example in the background: both take longer than a frame for a large schema."""
-        if self._tool is not None and (
-            (self._tool.parameters, self._tool.input_examples) == (tool.parameters, tool.input_examples)
-        ):
+        if self._tool is not None and self._tool == replace(tool, description=self._tool.description):
             return self._show_example(tool)
 
         own = self._document.example(tool.name)
 
-        def look() -> tuple[tuple[Contradiction, ...], dict[str, Any] | None, str]:
+        def look() -> _Seen:
             problem = "" if own is None else check_arguments(tool, own).words
-            return contradictions(tool), example_arguments(tool.parameters, tool.input_examples), problem
+            example = example_arguments(tool.parameters, tool.input_examples)
+            return contradictions(tool), example, problem, strict_problems(tool)
 
-        def found(result: tuple[tuple[Contradiction, ...], dict[str, Any] | None, str]) -> None:
-            self._contradictions, self._example, self._unused = result
+        def found(result: _Seen) -> None:
+            self._contradictions, self._example, self._unused, self._strict = result
             if self._item is not None:
                 self._show_enforcement(self._item)
                 self._show_example(tool)
                 self._show_problem(self._item)
 
-        self._tool, self._contradictions, self._example, self._unused = tool, (), None, ""
+        self._tool, self._contradictions, self._example, self._unused, self._strict = tool, (), None, "", ()
         self.background.start("schema", look, found)
         return self._show_example(tool)
 
@@ -190,6 +207,8 @@ class ToolForm(QScrollArea):
             )
             for one in here
         ]
+        if item.argument is None:
+            lines += (tr("Strict: {problem}", problem=problem) for problem in self._strict)
         show_words(self.warning, "\n".join(lines[:MAX_WARNINGS]))
 
     def _show_problem(self, item: Item) -> None:
@@ -232,6 +251,10 @@ class ToolForm(QScrollArea):
         if self._item is not None:
             self._set_refusal("")
             self._document.set_example(self._item.tool, arguments)
+
+    def _set_strict(self, strict: bool | None) -> None:
+        if self._item is not None:
+            self._document.set_strict(self._item.tool, strict)
 
     def _refuse_example(self, reason: str) -> None:
         self._set_refusal(tr("Example: {reason} The last valid value is in use.", reason=reason))

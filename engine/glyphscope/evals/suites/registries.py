@@ -82,7 +82,7 @@ class KnownTools:
         """Whether the tool's schema names the argument, or any argument is allowed."""
         found = self.registry.get(tool)
         named = found.parameters.get("properties", {}) if found is not None else {}
-        return name in named or self.registry.unknown_arguments == "allow"
+        return name in named or not (found and self.registry.is_closed(found))
 
     def fault(self, tool: str, arguments: dict[str, Any], *, complete: bool) -> tuple[str, str] | None:
         """Why an allowed tool would reject the arguments: a JSON Pointer into them, and a sentence.
@@ -92,8 +92,7 @@ class KnownTools:
         if tool not in self._callable:
             found = self.registry.get(tool)
             assert found is not None
-            closed = self.registry.unknown_arguments == "refuse"
-            self._callable[tool] = CallableTool(found, closed=closed)
+            self._callable[tool] = CallableTool(found, closed=self.registry.is_closed(found))
         judge = self._callable[tool]
         try:
             verdict = judge.fault(arguments) or (judge.final_verdict(arguments) if complete else None)

@@ -47,11 +47,6 @@ class EngineCalls(NamedTuple):
     shape: Shape
     order: ArgumentOrder = "schema"
 
-    @property
-    def closed(self) -> bool:
-        """Whether arguments that a tool does not name are rejected."""
-        return self.registry.unknown_arguments == "refuse"
-
     def grammar(self, tool: Tool | None = None) -> Grammar:
         """Our grammar of the calls of all tools, or of one tool. Raises GrammarError."""
         registry = self.registry if tool is None else replace(self.registry, tools=(tool,))
@@ -105,11 +100,14 @@ class Engine:
                 self._readers[name] = error
         return self._readers[name]
 
+    def _schema(self, tool: Tool) -> dict[str, Any]:
+        return call_schema(tool, self._calls.shape, closed=self._calls.registry.is_closed(tool))
+
     def _read_by(self, tool: Tool | None) -> Callable[[Sequence[str]], Sequence[Answer]]:
         """A function that reads texts with the grammar of that tool (None: of all tools). Raises GlyphscopeError."""
         if self._engine == "mask":
             return MaskReader(lark=to_lark(self._calls.grammar(tool))).read
-        schema = {} if tool is None else call_schema(tool, self._calls.shape, closed=self._calls.closed)
+        schema = {} if tool is None else self._schema(tool)
         if self._engine == "schema":
             return MaskReader(schema=schema).read
         if self._engine in OUTSIDE:

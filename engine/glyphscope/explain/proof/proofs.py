@@ -233,7 +233,7 @@ class _Case:
 
     def __init__(self, calls: EngineCalls, tool: Tool, unenforced: dict[EngineName, _Reasons]) -> None:
         self._calls, self._tool, self._unenforced = calls, tool, unenforced
-        self._found = boundary_examples(tool, closed=calls.closed)
+        self._found = boundary_examples(tool, closed=calls.registry.is_closed(tool))
         self._written: dict[str, tuple[_WrittenExample, ...]] = {}  # by order: schema, required, reversed
         self._verdicts: dict[str, bool] = {}  # the validator's, by text
 
