@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import socket
+import subprocess
+import sys
+import time
+
 import pytest
 from PySide6.QtCore import QObject
 
@@ -18,6 +24,40 @@ def model():
     model = open_model(EMBEDDED)
     yield model
     model.close()
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory):
+    """The address of llama-cpp-python's own server with the embedded model, which it names `smol`."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    log = tmp_path_factory.mktemp("server") / "log"
+    command = [
+        sys.executable,
+        "-m",
+        "llama_cpp.server",
+        "--model",
+        str(embedded_path()),
+        "--model_alias",
+        "smol",
+    ]
+    command += ["--host", "127.0.0.1", "--port", str(port), "--n_ctx", "4096"]
+    with log.open("wb") as out:
+        server = subprocess.Popen(command, stdout=out, stderr=out, env=os.environ | {"NO_COLOR": "1"})
+    try:
+        deadline = time.monotonic() + 60
+        while True:
+            try:
+                socket.create_connection(("127.0.0.1", port), 1).close()
+                break
+            except OSError:
+                assert server.poll() is None and time.monotonic() < deadline, log.read_text()[-2000:]
+                time.sleep(0.2)
+        yield f"http://127.0.0.1:{port}/v1"
+    finally:
+        server.terminate()
+        server.wait(20)
 
 
 @pytest.fixture

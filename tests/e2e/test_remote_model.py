@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import itertools
-import os
-import socket
-import subprocess
-import sys
 import time
 
 import pytest
 
 from glyphscope.events import Answer, PromptRendered, RunFinished, RunRequest, Sampling
-from glyphscope.models import EMBEDDED, embedded_path, open_model
+from glyphscope.models import EMBEDDED, open_model
 from glyphscope.runs import run_state
 from glyphscope.runs.strategies import run
 from toolbox import default_tools
@@ -24,39 +20,6 @@ PROMPTS = ("Search for AI news, 10 results", "Read notes.txt")
 REGISTRY = default_tools("search", "read_file").to_document()
 NEAR = 0.7
 """The lowest ratio of another token's probability to the most likely one's at which it may win instead."""
-
-
-@pytest.fixture(scope="module")
-def url(tmp_path_factory):
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    log = tmp_path_factory.mktemp("server") / "log"
-    command = [
-        sys.executable,
-        "-m",
-        "llama_cpp.server",
-        "--model",
-        str(embedded_path()),
-        "--model_alias",
-        "smol",
-    ]
-    command += ["--host", "127.0.0.1", "--port", str(port), "--n_ctx", "4096"]
-    with log.open("wb") as out:
-        server = subprocess.Popen(command, stdout=out, stderr=out, env=os.environ | {"NO_COLOR": "1"})
-    try:
-        deadline = time.monotonic() + 60
-        while True:
-            try:
-                socket.create_connection(("127.0.0.1", port), 1).close()
-                break
-            except OSError:
-                assert server.poll() is None and time.monotonic() < deadline, log.read_text()[-2000:]
-                time.sleep(0.2)
-        yield f"http://127.0.0.1:{port}/v1"
-    finally:
-        server.terminate()
-        server.wait(20)
 
 
 @pytest.fixture(scope="module")

@@ -161,8 +161,9 @@ def test_a_dropped_answer_is_recorded_as_the_server_gave_it(tmp_path):
 @pytest.mark.parametrize(("rule", "side"), [("all", "request"), ("violation", "answer")])
 def test_after_the_time_limit_the_agent_gets_status_504(tmp_path, rule, side):
     with capturing(tmp_path, chunked(*BAD), hold=read_rules([rule]), pause_seconds=0.3) as (agent, _):
-        status, _, body = agent.ask(asking("a"))
+        status, head, body = agent.ask(asking("a"))
         assert agent.released.get(timeout=30).end == "late"
+        assert b"x-should-retry: false" in head.lower()  # or an SDK asks again, and waits again
         with pytest.raises(GlyphscopeError, match=f"The {side} 1 no longer waits"):
             agent.server.decide(Decision(1, side, "send"))
         one = agent.record()

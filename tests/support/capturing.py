@@ -226,15 +226,95 @@ def read_answer(made: socket.socket) -> tuple[int, bytes, bytes]:
     return int(head.split()[1]), head, body if len(body) == length else body + b"CUT"
 
 
+class Tap:
+    """Forwards connections to a port, and keeps the bytes of both directions, by connection."""
+
+    def __init__(self, to: int) -> None:
+        self._to, self._bytes = to, list[tuple[bytearray, bytearray]]()
+        self._socket = socket.create_server(("127.0.0.1", 0), backlog=100)
+        self.port = self._socket.getsockname()[1]
+        self._threads = [threading.Thread(target=self._accept)]
+        self._threads[0].start()
+
+    @property
+    def asked(self) -> list[tuple[bytes, bytes]]:
+        """The head and the body of each request."""
+        return [each for asked, _ in self._bytes for each in messages_in(bytes(asked))]
+
+    @property
+    def answered(self) -> list[tuple[bytes, bytes]]:
+        """The head and the body of each answer."""
+        return [each for _, answered in self._bytes for each in messages_in(bytes(answered))]
+
+    def close(self) -> None:
+        with suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+        self._socket.close()
+        for thread in self._threads:
+            thread.join(5)
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                near, _ = self._socket.accept()
+                far = socket.create_connection(("127.0.0.1", self._to))
+            except OSError:
+                return
+            kept = bytearray(), bytearray()
+            self._bytes.append(kept)
+            self._threads.append(threading.Thread(target=self._connect, args=(near, far, *kept)))
+            self._threads[-1].start()
+
+    @staticmethod
+    def _connect(near: socket.socket, far: socket.socket, asked: bytearray, answered: bytearray) -> None:
+        def forward(source: socket.socket, to: socket.socket, kept: bytearray) -> None:
+            with suppress(OSError):
+                while data := source.recv(65536):
+                    kept += data
+                    to.sendall(data)
+            for each in (source, to):
+                with suppress(OSError):
+                    each.shutdown(socket.SHUT_RDWR)
+
+        with near, far:
+            other = threading.Thread(target=forward, args=(near, far, asked))
+            other.start()
+            forward(far, near, answered)
+            other.join()
+
+
+def messages_in(data: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """The head and the body, without the chunks' sizes, of each HTTP message of a connection."""
+    while data:
+        head, _, data = data.partition(b"\r\n\r\n")
+        low = head.lower()
+        if b"\r\ntransfer-encoding: chunked" in low:
+            body = b""
+            while data:
+                line, _, data = data.partition(b"\r\n")
+                size = int(line, 16)
+                body, data = body + data[:size], data[size + 2 :]
+                if not size:
+                    break
+        else:
+            size = int(low.partition(b"\r\ncontent-length:")[2].split(b"\r\n")[0] or 0)
+            body, data = data[:size], data[size:]
+        yield head, body
+
+
 @contextmanager
 def capturing(
-    folder: Path, pieces: Sequence[Any] | Callable[[bytes], Sequence[Any]] = (), **more: Any
+    folder: Path,
+    pieces: Sequence[Any] | Callable[[bytes], Sequence[Any]] = (),
+    *,
+    to: int | None = None,
+    **more: Any,
 ) -> Iterator[tuple[Capturing, RawServer]]:
-    """A capture that records in `folder`, and the server behind it."""
+    """A capture that records in `folder`, and the server behind it, unless that has the port `to`."""
     upstream = RawServer(pieces)
     agent = Capturing(folder)
     server = agent.server = CaptureServer(
-        read_address(f"http://127.0.0.1:{upstream.port}"), folder, port=0,
+        read_address(f"http://127.0.0.1:{to or upstream.port}"), folder, port=0,
         recorded=agent.add, note=agent.notes.append, paused=agent.paused.put, released=agent.released.put, **more,
     )  # fmt: skip
     agent.port = server.port

@@ -9,7 +9,7 @@ nowhere else.
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, MutableMapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import suppress
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from itertools import count
@@ -71,6 +71,8 @@ _NOT_SENT: dict[EndedBy | PauseEnd, tuple[int, str]] = {
     "late": (504, "The {what} waited at a breakpoint for {time}, and was not sent on."),
     "stop": (503, "The capture ended while the {what} waited at a breakpoint."),
 }
+_ONCE = {"x-should-retry": "false"}
+"""The header by which OpenAI's and Anthropic's clients do not repeat a request, which would wait again."""
 _OF_REQUEST = _OF_CONNECTION | {b"host", b"content-length", b"expect", b"accept-encoding"}
 
 Headers = Iterable[tuple[bytes, bytes]]
@@ -226,7 +228,7 @@ class CaptureProxy:
                 with anyio.CancelScope(shield=True), suppress(httpx2.HTTPError):
                     await answer.aclose()
         except _NotSent as not_sent:
-            await _error(path, not_sent.status, not_sent.words)(scope, receive, send)
+            await _error(path, not_sent.status, not_sent.words, _ONCE)(scope, receive, send)
             return
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
             status, words = self._failed(error, exchange)
@@ -433,13 +435,13 @@ async def _body(request: Request) -> bytes | None:
     return bytes(body) if size <= MAX_REQUEST else None
 
 
-def _error(path: str, status: int, words: str) -> JSONResponse:
+def _error(path: str, status: int, words: str, more: Mapping[str, str] = {}) -> JSONResponse:
     """An error in the form of all interfaces: Ollama's is a text, the others' an object."""
     said: Any = (
         words if "/api/" in path else {"type": "glyphscope_capture", "message": f"Glyphscope: {words}"}
     )
     content: MutableMapping[str, Any] = {"type": "error", "error": said}
-    return JSONResponse(content, status, headers={"connection": "close"})
+    return JSONResponse(content, status, headers={"connection": "close", **more})
 
 
 def _forwardable(headers: Headers, dropped: frozenset[bytes]) -> Iterator[tuple[bytes, bytes]]:
