@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -15,7 +16,7 @@ import pytest
 pytest.importorskip("httpx2")
 
 from capturing import answer_with_call, asking, delta, sse
-from glyphscope.base.errors import SuiteError
+from glyphscope.base.errors import ModelError, SuiteError
 from glyphscope.capture import recording
 from glyphscope.capture.exchange import Asked, EndedBy, ExchangeWriter
 from glyphscope.capture.recording import Recorded, record_exchange
@@ -28,6 +29,7 @@ from glyphscope.runs.again import again
 from glyphscope.runs.strategies import run
 from glyphscope.store import History
 from glyphscope.store.records import read_record
+from scripted_endpoint import endpoint, said
 
 PATHS = {
     "chat": "/v1/chat/completions",
@@ -44,7 +46,7 @@ def _no_prompt_before():
 
 def recorded(
     folder: Path, body: Any, pieces: Sequence[bytes], *, number: int = 1, api: Any = "chat",
-    kind: str = "text/event-stream", by: EndedBy = "server", history: str = "",
+    kind: str = "text/event-stream", by: EndedBy = "server", history: str = "", model: str = "",
 ) -> Recorded:  # fmt: skip
     """Record an exchange with these pieces of the answer."""
     folder.mkdir(exist_ok=True)
@@ -58,7 +60,7 @@ def recorded(
     for place, piece in enumerate(pieces, 2):
         writer.piece(place / 10, piece)
     writer.end(len(pieces), by)
-    return record_exchange(str(writer.path), "", history)
+    return record_exchange(str(writer.path), model, history)
 
 
 def test_each_call_is_judged_by_the_tools_of_its_request_up_to_the_deciding_character(tmp_path):
@@ -110,6 +112,48 @@ def test_pieces_that_end_anywhere_also_within_a_character_give_the_same_run(tmp_
         events = read_record(tmp_path / f"00000{number}.jsonl").events
         texts.append("".join(event.step.text for event in events if isinstance(event, Token)))
     assert whole.outcome == "valid" and texts[0] == texts[1] and "é✓" in texts[0]
+
+
+def test_the_server_s_own_tokenizer_counts_tools_and_messages_of_the_prompt_that_it_makes(tmp_path):
+    def prompt(body):
+        tools = "[tools]" + json.dumps(body["tools"]) if "tools" in body else ""
+        return {"prompt": f"<s>{tools}[user]find é[bot]"}
+
+    def tokens(body):
+        pieces = re.findall(r"<s>|\w+|\W", body["content"])
+        return {"tokens": [{"id": number, "piece": piece} for number, piece in enumerate(pieces)]}
+
+    paths = {"apply-template": prompt, "tokenize": tokens}
+    with endpoint(said("x"), **paths) as server:
+        name = f"{server.url}?dialect=llama-server"
+        assert recording.open_like(name)
+        one = recorded(tmp_path, asking("find é"), answer_with_call('{"query": "a"}'), model=name)
+        asked = [each for each in server.posted if each.path == "/apply-template"]
+        recording._opened(name).close()
+    recording._opened.cache_clear()
+    made = prompt({"tools": asking()["tools"]})["prompt"]
+    assert (one.tools_tokens or 0) > 20 and 0 < one.messages_tokens < 20
+    assert one.tools_tokens + one.messages_tokens == len(tokens({"content": made})["tokens"])
+    assert [each["content"] for each in asked[0].body["messages"]] == ["find é"]
+    assert asked[0].body["tools"][0]["function"]["name"] == "search" and not server.asked
+    events = read_record(tmp_path / "000001.jsonl").events
+    (shown,) = (event for event in events if isinstance(event, PromptRendered))
+    assert shown.text == made and "as llama-server renders it" in shown.note
+
+
+def test_a_server_that_reports_no_prompt_leaves_the_tokens_uncounted(tmp_path):
+    with endpoint(said("x")) as server:
+        name = f"{server.url}?dialect=llama-server"
+        one = recorded(tmp_path, asking("find a"), answer_with_call('{"query": "a"}'), model=name)
+        recording._opened(name).close()
+        name = f"{server.url}?dialect=llama-cpp-python"
+        with pytest.raises(ModelError, match="does not report the prompts that it makes"):
+            recording.open_like(name)
+        recording._opened(name).close()
+    recording._opened.cache_clear()
+    assert one.outcome == "valid" and one.tools_tokens is None
+    events = read_record(tmp_path / "000001.jsonl").events
+    assert any("no tokens are counted" in event.note for event in events if isinstance(event, PromptRendered))
 
 
 def test_a_prompt_is_compared_with_the_most_similar_one_before_it(tmp_path):

@@ -10,7 +10,9 @@ import subprocess
 import sys
 import time
 from contextlib import closing, contextmanager
+from pathlib import Path
 
+import msgspec
 import pytest
 
 pytest.importorskip("uvicorn")
@@ -29,6 +31,8 @@ from capturing import (
 )
 from glyphscope.base.errors import GlyphscopeError
 from glyphscope.capture.breakpoints import BreakRules, Decision, Paused, check_edit, read_rules
+from glyphscope.capture.exchange import Answered, Asked, Ended, Exchange, Piece
+from glyphscope.capture.recording import calls_of
 from glyphscope.events import PromptRendered
 from glyphscope.store.records import read_record
 
@@ -283,6 +287,81 @@ def test_a_rejected_edit_leaves_the_request_waiting(tmp_path):
         assert read_answer(made)[0] == 200
 
 
+FORMS = json.loads(Path(__file__).with_name("captured.json").read_text())["answers"]
+"""A request with its answer in each interface, streamed and whole."""
+PATHS = {
+    "chat": "/v1/chat/completions",
+    "responses": "/v1/responses",
+    "messages": "/v1/messages",
+    "ollama": "/api/chat",
+}
+
+
+def answer_in(api, streamed):
+    """A paused answer with a call, and its exchange's other facts."""
+    form = FORMS[api]
+    body = "".join(form["stream"]) if streamed else json.dumps(form["whole"])
+    stream = "application/x-ndjson" if api == "ollama" else "text/event-stream"
+    kind = stream if streamed else "application/json"
+    return Paused(
+        number=1, side="answer", path=PATHS[api], model="", why="", kind=kind, body=body.encode(), seconds=1
+    )
+
+
+@pytest.mark.parametrize("streamed", [True, False], ids=["streamed", "whole"])
+@pytest.mark.parametrize("api", FORMS)
+def test_the_arguments_of_a_paused_answer_s_calls_are_edited_in_every_interface(api, streamed):
+    paused = answer_in(api, streamed)
+    assert json.loads(paused.calls) == [{"name": "search", "arguments": {"query": "a"}}]
+    assert paused.with_calls(paused.calls) is paused.body
+    edited = paused.with_calls(paused.calls.replace('"a"', '"é✓ \\n", "max_results": 500'))
+    check_edit(paused, edited)
+    sent = msgspec.structs.replace(paused, body=edited)
+    assert json.loads(sent.calls)[0]["arguments"] == {"query": "é✓ \n", "max_results": 500}
+    asked = Asked(1, api, PATHS[api], "", "http://127.0.0.1:9/v1", json.dumps(FORMS[api]["request"]).encode())
+    whole = Exchange(asked, Answered(0.1, 200, paused.kind), (Piece(0.2, edited),), Ended(0.3, "server"))
+    (call,) = calls_of(whole)
+    assert (call.tool, call.code) == ("search", "CONSTRAINT_MAX")  # the agent reads what was edited
+    lines, others = paused.body.split(b"\n"), edited.split(b"\n")
+    assert len(lines) == len(others)
+    assert all(
+        one == other for one, other in zip(lines, others) if b"query" not in one and b'a\\"}' not in one
+    )
+
+
+def test_both_forms_of_a_call_are_edited_and_the_text_of_a_custom_tool_stays_a_text():
+    old = {"name": "search", "arguments": '{"query": "a"}'}
+    both = {"function_call": old, "tool_calls": [{"index": 0, "id": "c", "function": dict(old)}]}
+    custom = {"index": 1, "id": "d", "type": "custom", "custom": {"name": "sql", "input": "1"}}
+    body = b"".join(sse(delta(**both), delta(tool_calls=[custom]), delta("tool_calls")))
+    paused = msgspec.structs.replace(answer_in("chat", True), body=body)
+    assert json.loads(paused.calls)[1] == {"name": "sql", "arguments": "1"}
+    edited = paused.with_calls(paused.calls.replace('"a"', '"b"').replace('"1"', '"2"'))
+    assert edited.count(rb"{\"query\": \"b\"}") == 2 and b'"input": "2"' in edited
+
+
+WRONG_CALLS = {
+    "not JSON": ("[\n{]", "line 2, column 2"),
+    "another name": ('[{"name": "other", "arguments": {}}]', "not their names"),
+    "no call": ("[]", "not their names"),
+    "not a list": ("{}", "not their names"),
+    "arguments that are not an object": ('[{"name": "search", "arguments": 3}]', "are not a JSON object"),
+}
+
+
+@pytest.mark.parametrize("what", WRONG_CALLS)
+def test_edited_calls_that_are_not_valid_are_rejected(what):
+    text, words = WRONG_CALLS[what]
+    with pytest.raises(GlyphscopeError, match=words):
+        answer_in("chat", True).with_calls(text)
+
+
+def test_an_answer_without_calls_or_that_is_not_text_has_no_calls_to_edit():
+    for body in (b"".join(sse(delta(content="x"), delta("stop"))), b"\xff", b"data: {\n"):
+        assert msgspec.structs.replace(answer_in("chat", True), body=body).calls == ""
+    assert paused_text(b"{}").calls == ""
+
+
 @contextmanager
 def in_a_terminal(folder, server, *more, editor="true"):
     """`glyphscope capture` in a terminal: the process, an agent, and a function that reads what it shows."""
@@ -345,6 +424,23 @@ def test_the_terminal_asks_and_an_editor_changes_what_is_sent(tmp_path):
             until("not valid JSON")
             write("d\n")
             assert read_answer(waiting)[0] == 403
+        made.terminate()
+
+
+@slow
+def test_the_terminal_edits_the_arguments_of_an_answer_s_calls(tmp_path):
+    editor = tmp_path / "editor"
+    editor.write_text("#!/bin/sh\nsed -i 's/500/50/' \"$1\"\n")
+    editor.chmod(0o755)
+    server = RawServer(chunked(*BAD))
+    records, rule = tmp_path / "records", ("--hold", "violation")
+    with closing(server), in_a_terminal(records, server, *rule, editor=str(editor)) as (
+        made, agent, until, write,
+    ):  # fmt: skip
+        with closing(agent.send(asking("find a"))) as waiting:
+            until(r"answer 1 is paused(?s:.*)s send, e edit, c edit the calls' arguments, d drop: ")
+            write("c\n")
+            assert read_answer(waiting)[2] == b"".join(BAD).replace(b"500", b"50")
         made.terminate()
 
 

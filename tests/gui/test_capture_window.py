@@ -16,7 +16,9 @@ import glyphscope.capture
 from capturing import Capturing, RawServer, answer_with_call, asking, chunked
 from fake_context import scripted
 from glyphscope.capture.process import Begin
+from glyphscope.prompting.costs import prompt_costs
 from on_screen import Screen
+from scripted_endpoint import Answer, endpoint
 
 pytestmark = pytest.mark.slow  # a window, and processes
 
@@ -38,11 +40,12 @@ def upstream():
 def start(qtbot, window, upstream, tmp_path):
     """Start a capture by the menu and its dialog; returns an agent of it."""
 
-    def begin(*boxes, tools="", port="0"):
+    def begin(*boxes, tools="", port="0", to="", count="the counts that the server sends"):
         screen = Screen(qtbot, window)
         screen.press("Capture…")
         screen.until("Server of the agent")
-        screen.write("Server of the agent", f"http://127.0.0.1:{upstream.port}")
+        screen.write("Server of the agent", to or f"http://127.0.0.1:{upstream.port}")
+        screen.choose("Tokens of the prompt", count)
         screen.write("Port for the agent", port)
         screen.write("Pause answers that call", tools)
         for box in boxes:
@@ -172,13 +175,26 @@ def test_an_answer_waits_in_the_window_until_a_valid_edit_is_sent(qtbot, window,
     qtbot.waitUntil(lambda: window.capture._paused_dialog is not None, timeout=PATIENCE_MS)
     assert window.capture_bar.paused_button.text() == "1 paused" and "CONSTRAINT_MAX" in screen
     editor = window.capture._paused_dialog.editor
+    calls = editor.toPlainText()
+    assert json.loads(calls) == [{"name": "search", "arguments": {"query": "a", "max_results": 500}}]
+    editor.show_text(calls.replace("500", "5x"))
+    screen.press("Send edited")
+    assert "The calls are not valid JSON" in screen and "line 6" in screen
+    editor.show_text(calls.replace("500", "5"))
+    screen.press("Whole text")
+    assert rb"max_results\": 5}" in editor.toPlainText().encode() and screen.find("Send edited")
+    screen.press("Undo edits")
+    assert editor.toPlainText() == calls and screen.find("Send")
+    screen.press("Whole text")
     text = editor.toPlainText()
     editor.show_text(text.replace('"delta"', '"delta', 1))
     screen.press("Send edited")
     assert "not valid JSON" in screen and "line 1" in screen
-    screen.press("Undo edits")
-    assert editor.toPlainText() == text
-    editor.show_text(text.replace("500", "50"))
+    screen.press("Calls")
+    assert "not valid JSON" in screen and "data: " in editor.toPlainText()
+    editor.show_text(text)
+    screen.press("Calls")
+    editor.show_text(calls.replace("500", "50"))
     screen.press("Send edited")
     assert answer()[2] == text.replace("500", "50").encode()
     qtbot.waitUntil(lambda: window.capture._paused_dialog is None, timeout=PATIENCE_MS)
@@ -199,6 +215,52 @@ def test_a_paused_request_can_be_dropped_and_one_left_waiting_is_found_again(
     screen.press("Drop")
     status, _, body = answer()
     assert status == 403 and b"was dropped" in body and upstream.asked == []
+
+
+def test_the_tokens_of_tools_and_messages_are_counted_by_the_server_s_own_tokenizer(
+    qtbot, window, start, ask
+):
+    def prompt(body):
+        tools = f"[tools]{json.dumps(body['tools'])}" if "tools" in body else ""
+        return {"prompt": f"<s>{tools}[user]count this[bot]"}
+
+    def tokens(body):
+        return {"tokens": [{"piece": each} for each in body["content"]]}  # one for each character
+
+    answer = Answer(tuple(GOOD))
+    with endpoint(answer, **{"apply-template": prompt, "tokenize": tokens}) as server:
+        agent = start(to=server.url, count="the server’s own tokenizer")
+        ask(agent, "count this")()
+        until_words(qtbot, window, "1 request")
+        dock = window.panels.history
+
+        def captured():
+            return [row for row in dock.model.rows if row.title == "count this"]
+
+        qtbot.waitUntil(lambda: bool(captured()), timeout=PATIENCE_MS)
+        with qtbot.waitSignal(window.runs.ended):
+            dock.runOpened.emit(captured()[0].id)
+        shown = window.runs.state.stages[-1].prompt
+        window.capture.stop()
+        qtbot.waitUntil(lambda: not window.capture.unfinished, timeout=PATIENCE_MS)
+    costs = {cost.title: cost.tokens for cost in prompt_costs(shown)}
+    assert costs["user's text"] == len("count this") and costs["tools"] > 100
+    assert shown.tokens == len(shown.text) == sum(costs.values())
+
+
+def test_a_server_that_does_not_count_is_said_in_the_dialog(qtbot, window, upstream):
+    screen = Screen(qtbot, window)
+    with endpoint(Answer(tuple(GOOD)), owner="me") as server:
+        screen.press("Capture…")
+        screen.until("Server of the agent")
+        screen.write("Server of the agent", server.url)
+        screen.write("Port for the agent", "0")
+        screen.choose("Tokens of the prompt", "the server’s own tokenizer")
+        screen.press("Start capture")
+        words = "does not report the prompts that it makes"
+        qtbot.waitUntil(lambda: words in screen, timeout=PATIENCE_MS)
+    assert not window.capture_bar.isVisible()
+    screen.press("Cancel")
 
 
 def test_a_captured_run_is_run_again_with_the_open_model_and_compared(qtbot, window, start, ask):

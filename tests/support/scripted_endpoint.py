@@ -110,8 +110,13 @@ class _Handler(BaseHTTPRequestHandler):
         """Log nothing."""
 
     def do_GET(self) -> None:
+        self._by_path({})
+
+    def _by_path(self, body: dict[str, Any]) -> None:
         self.server.got.append(Asked(self.path, dict(self.headers.items()), {}))
         answer = self.server.paths.get(self.path, Answer((b"{}",), 404, "application/json"))
+        if callable(answer):
+            answer = answer(body)
         if not isinstance(answer, Answer):
             answer = Answer((json.dumps(answer).encode(),), kind="application/json")
         self._answer(answer)
@@ -121,7 +126,7 @@ class _Handler(BaseHTTPRequestHandler):
         headers = {name.lower(): value for name, value in self.headers.items()}
         if self.path in self.server.paths or not self.path.endswith(("completions", "responses")):
             self.server.posted.append(Asked(self.path, headers, body))
-            self.do_GET()
+            self._by_path(body)
             return
         self.server.asked.append(Asked(self.path, headers, body))
         answers = self.server.answers
@@ -166,7 +171,8 @@ def endpoint(
 ) -> Iterator[Endpoint]:
     """A server that answers the n-th chat request with the n-th answer, and every further one with the last.
 
-    `owner` is the owner of its model, which implies its dialect; `paths` are other paths by name, without the slash.
+    `owner` is the owner of its model, which implies its dialect; `paths` are other paths by name, without the slash;
+    a function makes the answer of the request's body.
     """
     listed = {"object": "list", "data": [{"id": "tiny", "object": "model", "owned_by": owner}]}
     given = {f"/{name}": value for name, value in paths.items()}

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -17,6 +17,7 @@ import msgspec
 
 from glyphscope.base.errors import GlyphscopeError
 from glyphscope.base.shorten import listed
+from glyphscope.capture.answer_calls import Document, calls_text, documents, with_calls
 from glyphscope.capture.exchange import PauseEnd, Side
 from glyphscope.capture.recording import CapturedCall
 
@@ -88,6 +89,15 @@ class Paused(msgspec.Struct, frozen=True, kw_only=True):
         with suppress(UnicodeDecodeError):
             return self.body.decode()
         return None
+
+    @property
+    def calls(self) -> str:
+        """The calls of an answer as JSON: the name and the arguments of each. Empty if there are none."""
+        return calls_text(self.path, self.kind, self.body) if self.side == "answer" else ""
+
+    def with_calls(self, text: str) -> bytes:
+        """The body with the arguments of an edited text of `calls`. Raises GlyphscopeError, as `with_calls`."""
+        return with_calls(self.path, self.kind, self.body, text)
 
 
 class Decision(msgspec.Struct, frozen=True):
@@ -181,29 +191,18 @@ def check_edit(paused: Paused, body: bytes) -> None:
     hint = "Correct it, or send the original."
     if len(body) > MAX_EDITED:
         raise GlyphscopeError(f"The edited {paused.side} is too large.", hint=hint)
-    first = 1
+    at = Document(1, 1, 0, 0)
     try:
-        for number, text in _documents(paused, body.decode()):
-            first = number
-            read = json.loads(text)
+        text = body.decode()
+        for at in documents("" if paused.side == "request" else paused.kind, text):
+            read = json.loads(text[at.start : at.end])
             if paused.side == "request" and not isinstance(read, dict):
                 raise GlyphscopeError("The edited request is not a JSON object.", hint=hint)
     except UnicodeDecodeError:
         raise GlyphscopeError(f"{what}: it is not UTF-8.", hint=hint) from None
     except json.JSONDecodeError as error:
-        place = f"line {first + error.lineno - 1}, column {error.colno}"
+        column = error.colno + (at.column - 1 if error.lineno == 1 else 0)
+        place = f"line {at.line + error.lineno - 1}, column {column}"
         raise GlyphscopeError(f"{what}: {error.msg}.", where=place, hint=hint) from None
     except RecursionError:
         raise GlyphscopeError(f"{what}: it is nested too deeply.", hint=hint) from None
-
-
-def _documents(paused: Paused, text: str) -> Iterator[tuple[int, str]]:
-    """Each JSON document, with its first line: the whole text, the data of each event, or each line."""
-    if "event-stream" not in paused.kind and "ndjson" not in paused.kind:
-        yield 1, text
-        return
-    for number, line in enumerate(text.split("\n"), 1):
-        data = line.removeprefix("data:") if "event-stream" in paused.kind else line
-        if line.strip() and data.strip() != "[DONE]" and (data != line or "ndjson" in paused.kind):
-            # the columns are those of the line
-            yield number, data.rjust(len(line))

@@ -27,6 +27,7 @@ from glyphscope.models.remote.api_answers import AnswerReader
 from glyphscope.models.remote.dialect import COMPATIBLE
 from glyphscope.models.remote.failures import refusal
 from glyphscope.models.remote.fields import EndpointConstraint, outgoing, readable
+from glyphscope.models.remote.model import RemoteModel
 from glyphscope.models.remote.response_decoder import ChatStreamDecoder
 from glyphscope.models.scripted import TextModel
 from glyphscope.runs.strategies import run
@@ -37,18 +38,23 @@ _COUNTED = (
 )
 
 
+_NOT_COUNTED = (
+    "The server did not report the prompt that it makes of these messages, so no tokens are counted."
+)
 _SHOWN = "The tokens are those of the text shown here; the server's template may write it otherwise."
 
 
 class CapturedModel(TextModel):
     """Implements `Model` with one captured answer. `now` is the time of the piece that was read last, in seconds.
 
-    `like` is a model with the server's chat template and tokenizer, if there is one: it writes and counts the prompt.
+    `like` is a model with the server's chat template and tokenizer, or the server itself, if it reports its prompts: it
+    writes and counts the prompt.
     """
 
     def __init__(self, exchange: Exchange, captured: CapturedRequest, like: Model | None) -> None:
         super().__init__()
         self._exchange, self._like, self.now = exchange, like, 0.0
+        self._own = None if isinstance(like, RemoteModel) else like
         self._note = " ".join(filter(None, (captured.note, _SAMPLING)))
         self._address = Address(exchange.asked.to, captured.model)
         self.info = ModelInfo(
@@ -57,13 +63,13 @@ class CapturedModel(TextModel):
         )  # fmt: skip
 
     def count_tokens(self, text: str) -> int:
-        return super().count_tokens(text) if self._like is None else self._like.count_tokens(text)
+        return super().count_tokens(text) if self._own is None else self._own.count_tokens(text)
 
     def tokenize(self, text: str, plain: Spans = ()) -> list[int]:
-        return super().tokenize(text) if self._like is None else self._like.tokenize(text, plain)
+        return super().tokenize(text) if self._own is None else self._own.tokenize(text, plain)
 
     def vocabulary(self) -> Vocabulary:
-        return super().vocabulary() if self._like is None else self._like.vocabulary()
+        return super().vocabulary() if self._own is None else self._own.vocabulary()
 
     def render_chat(
         self,
@@ -71,16 +77,20 @@ class CapturedModel(TextModel):
         tools: Sequence[dict[str, Any]] = (),
         chat: ChatOptions = DEFAULT_CHAT,
     ) -> RenderedPrompt:
-        """The messages in the template of the model that is like the server's, otherwise under their roles."""
-        if self._like is not None:
+        """The messages in the template of the server or of a model that is like it, otherwise under their roles."""
+        made, counted = None, ""
+        if self._own is not None:
             with suppress(PromptError):  # a template that takes no tools, or none of these messages
-                made = self._like.render_chat(messages, tools, chat)
-                counted = _COUNTED.format(name=self._like.info.name)
-                return replace(made, note=" ".join(filter(None, (self._note, counted, made.note))))
+                made = self._own.render_chat(messages, tools, chat)
+                counted = _COUNTED.format(name=self._own.info.name)
+        elif isinstance(self._like, RemoteModel):
+            made = self._like.own_prompt(messages, tools, chat)
+            counted = "" if made is not None else _NOT_COUNTED
+        if made is not None:
+            return replace(made, note=" ".join(filter(None, (self._note, counted, made.note))))
         text, added = readable(outgoing(messages)[0], tools)
-        if self._like is None:
-            return RenderedPrompt(text, 0, self._note, added)
-        return RenderedPrompt(text, self._like.count_tokens(text), f"{self._note} {_SHOWN}", added)
+        tokens, counted = (0, counted) if self._own is None else (self._own.count_tokens(text), _SHOWN)
+        return RenderedPrompt(text, tokens, f"{self._note} {counted}".strip(), added)
 
     def turn_form(self, chat: ChatOptions = DEFAULT_CHAT) -> None:
         """None: the server sends the parts of the answer."""

@@ -34,6 +34,7 @@ class Begin(msgspec.Struct, frozen=True, kw_only=True, tag="begin"):
     folder: str
     port: int = PORT
     history: str = ""
+    model: str = ""
     hold: tuple[str, ...] = ()
     pause_seconds: float = PAUSE_SECONDS
 
@@ -178,6 +179,7 @@ def _serve(pipe: Pipe[_Order], begin: Begin) -> None:
         read_address(begin.to),
         Path(begin.folder),
         port=begin.port,
+        model=begin.model,
         history=Path(begin.history) if begin.history else None,
         recorded=lambda recorded: report(Came(recorded)),
         note=lambda words: report(Noted(words)),

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from glyphscope.base.errors import ModelError
 from glyphscope.base.figures import duration, pluralize
 from glyphscope.base.shorten import listed, shorten
 from glyphscope.capture.captured import captured_events
@@ -23,6 +24,7 @@ from glyphscope.capture.requests import CapturedRequest, captured_request
 from glyphscope.events import AnyEvent, Message, PromptRendered, RunRequest
 from glyphscope.models.interface import Model
 from glyphscope.models.opening import open_model
+from glyphscope.models.remote.model import RemoteModel
 from glyphscope.prompting.changes import in_common
 from glyphscope.prompting.costs import part_words
 from glyphscope.runs import CallState, RunState, run_state
@@ -76,7 +78,8 @@ class PromptChange(msgspec.Struct, frozen=True, kw_only=True):
 class Recorded(msgspec.Struct, frozen=True, kw_only=True):
     """The result for one exchange: its run's record, and the figures that are shown. Sizes are bytes;
     `prompt_tokens`, `cached` and `tokens` are the server's counts, None if it sent none; `tools_tokens` and
-    `messages_tokens` are counted with a model's tokenizer, None without one. `waits` describes its pauses.
+    `messages_tokens` are counted with a model's tokenizer or the server's, None without one. `waits` describes its
+    pauses.
     """
 
     number: int
@@ -155,9 +158,17 @@ def _pause_words(exchange: Exchange, record: Path) -> Iterator[str]:
 def open_like(name: str) -> str:
     """Open the model that writes and counts prompts, so that a wrong one is known at once. Returns its name.
 
-    Raises ModelError.
+    Raises ModelError, also for an endpoint that does not report its prompts: the requests that only count would end
+    running answers of llama_cpp.server.
     """
-    return _opened(name).info.name
+    model = _opened(name)
+    if isinstance(model, RemoteModel) and not model.dialect.renders:
+        raise ModelError(
+            f"This endpoint ({model.dialect.title}) does not report the prompts that it makes, with their tokens.",
+            where=model.info.path,
+            hint="Name the model that it runs, as a GGUF file. llama-server and vLLM report them.",
+        )
+    return model.info.name
 
 
 def left_over(folder: Path) -> list[Path]:

@@ -94,17 +94,21 @@ class PausedInTerminal:
         )
         text = paused.text
         out.print(Text(visible(shorten(text or "It is not UTF-8.", _SHOWN), lines=True), "dim"))
+        calls = paused.calls
         while self._waits(paused):
-            choices = "s send, d drop" if text is None else "s send, e edit, d drop"
-            out.print(Text(f"{choices}: "), end="")
+            edits = ("" if text is None else ", e edit", ", c edit the calls' arguments" if calls else "")
+            out.print(Text(f"s send{''.join(edits)}, d drop: "), end="")
             letter = self._line(paused)
-            edited = None
-            if letter == "e" and text is not None:
-                text = edited = _in_editor(text)
-            elif letter not in ("s", "d"):
-                continue
-            body = None if edited is None else edited.encode()
+            body = None
             try:
+                if letter == "e" and text is not None:
+                    text = _in_editor(text)
+                    body = text.encode()
+                elif letter == "c" and calls:
+                    calls = _in_editor(calls)
+                    body = paused.with_calls(calls)
+                elif letter not in ("s", "d"):
+                    continue
                 self.decide(Decision(paused.number, paused.side, "drop" if letter == "d" else "send", body))
             except GlyphscopeError as error:
                 out.print(Text(visible(str(error)), "red"))

@@ -43,7 +43,8 @@ def capture(
     model: Annotated[
         str | None,
         model_option(
-            "Write and count the prompts with this model's chat template and tokenizer, if the server has the same."
+            "Write and count the prompts with this model's chat template and tokenizer, if the server has the same. "
+            "The URL of a llama-server or vLLM: with its own."
         ),
     ] = None,
     stall: Annotated[
@@ -159,6 +160,8 @@ def _counts(one: Recorded) -> Iterator[str]:
         yield f"{one.tokens:,} written"
     tokens = "" if one.tools_tokens is None else f" ({one.tools_tokens:,} tokens)"
     yield f"{pluralize(one.tools, 'tool')}{tokens}"
+    if one.messages_tokens is not None:
+        yield f"messages ({one.messages_tokens:,} tokens)"
 
 
 def _call_line(call: CapturedCall) -> Text:

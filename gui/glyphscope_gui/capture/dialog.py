@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QCheckBox, QFormLayout, QWidget
 
@@ -9,11 +11,16 @@ from glyphscope.base.errors import GlyphscopeError
 from glyphscope.capture.breakpoints import ALL, TOOL, VIOLATION
 from glyphscope.capture.process import Begin
 from glyphscope.models.remote import read_address
+from glyphscope_gui.shared.fields import choice_box
 from glyphscope_gui.shared.labels import named, push_button, show_words, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, vbox
 from glyphscope_gui.shared.plain_dialog import PlainDialog, Role, Standard
+from glyphscope_gui.shared.run_words import model_name
 from glyphscope_gui.shared.text_edits import LineEdit
+
+SERVER = "server"
+"""The choice of the server itself as the model that counts."""
 
 
 class CaptureDialog(PlainDialog):
@@ -21,7 +28,8 @@ class CaptureDialog(PlainDialog):
 
     begun = Signal(object)
 
-    def __init__(self, begin: Begin, parent: QWidget | None = None) -> None:
+    def __init__(self, begin: Begin, models: Sequence[str] = (), parent: QWidget | None = None) -> None:
+        """`models` are files that can count tokens."""
         super().__init__("captureDialog", tr("Capture"), parent)
         self.setMinimumWidth(520)
         self._begin = begin
@@ -34,6 +42,28 @@ class CaptureDialog(PlainDialog):
         )
         self.to_edit = named(LineEdit(begin.to, self), "captureToEdit")
         self.port_edit = named(LineEdit(str(begin.port), self), "capturePortEdit")
+        models = list(dict.fromkeys(each for each in (begin.model, *models) if each and each != begin.to))
+        self.model_box = choice_box(
+            self,
+            "captureModelBox",
+            tr("Tokens of the prompt"),
+            tip=tr(
+                "Counts the tokens of tools and messages, if the server has the same template and tokenizer"
+            ),
+            choices=(
+                ("", tr("the counts that the server sends"), ""),
+                (
+                    SERVER,
+                    tr("the server’s own tokenizer"),
+                    tr("llama-server and vLLM report it, by separate requests"),
+                ),
+                *((each, model_name(each).name, each) for each in models),
+            ),
+            least=24,
+        )
+        self.model_box.setCurrentIndex(
+            self.model_box.findData(SERVER if begin.model == begin.to else begin.model)
+        )
         self.requests_box = QCheckBox(tr("Pause each request"), self)
         self.requests_box.setChecked(ALL in begin.hold)
         self.violations_box = QCheckBox(tr("Pause answers with an invalid call"), self)
@@ -52,6 +82,7 @@ class CaptureDialog(PlainDialog):
         form = QFormLayout(horizontalSpacing=14, verticalSpacing=9)
         form.addRow(tr("Server of the agent"), self.to_edit)
         form.addRow(tr("Port for the agent"), self.port_edit)
+        form.addRow(tr("Tokens of the prompt"), self.model_box)
         form.addRow(tr("Breakpoints"), self.requests_box)
         form.addRow("", self.violations_box)
         form.addRow(tr("Pause answers that call"), self.tools_edit)
@@ -72,6 +103,7 @@ class CaptureDialog(PlainDialog):
         )
         for edit in (self.to_edit, self.port_edit, self.tools_edit, self.seconds_edit):
             edit.textChanged.connect(self._check)
+        self.model_box.currentIndexChanged.connect(lambda _: self._check())
         self._check()
 
     def accept(self) -> None:
@@ -112,6 +144,7 @@ class CaptureDialog(PlainDialog):
             folder=self._begin.folder,
             port=_number(self.port_edit.text(), tr("The port"), 0, 65535),
             history=self._begin.history,
+            model=str(to) if self.model_box.currentData() == SERVER else self.model_box.currentData(),
             hold=(*(rule for rule in rules if rules[rule]), *(f"{TOOL}{name}" for name in tools if name)),
             pause_seconds=_number(self.seconds_edit.text(), tr("The time limit"), 1, 86400),
         )

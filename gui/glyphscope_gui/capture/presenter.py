@@ -11,6 +11,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from glyphscope.base.errors import GlyphscopeError
 from glyphscope.capture import require_packages
+from glyphscope.models.opening import EMBEDDED
 from glyphscope_gui.capture.bar import CaptureBar
 from glyphscope_gui.context import AppContext
 from glyphscope_gui.shared.background import Background, this_task
@@ -76,7 +77,9 @@ class CapturePresenter(QObject):
 
         places = self._context.services.places
         first = Begin(to=FIRST_SERVER, folder=str(places.captures), history=str(places.history))
-        self._dialog = CaptureDialog(self._begin or first, self._context.window)
+        known = (self._context.project.model, *self._context.settings.value.recent_models)
+        models = [each for each in known if each == EMBEDDED or each.endswith(".gguf")]
+        self._dialog = CaptureDialog(self._begin or first, models, self._context.window)
         self._dialog.begun.connect(self.start)
         self._dialog.finished.connect(self._forget_dialog)
         self._dialog.open()

@@ -238,36 +238,38 @@ class RemoteModel:
         chat: ChatOptions = DEFAULT_CHAT,
     ) -> RenderedPrompt:
         """The prompt as the server renders it, if it can; otherwise the sent messages, each under its role."""
-        if (prompt := self._rendered(messages, tools, chat)) is not None:
-            return prompt
+        if (prompt := self.own_prompt(messages, tools, chat)) is not None:
+            said = (
+                prompt.note,
+                fields.outgoing(messages)[1],
+                fields.chat_note(chat, self.dialect, rendered=True),
+                fields.tools_note(tools, self.dialect),
+            )
+            return msgspec.structs.replace(prompt, note=" ".join(filter(None, said)))
         sent, note = fields.outgoing(messages)
         text, added = fields.readable(sent, fields.sent_tools(tools, self.dialect))
         notes = (note, fields.chat_note(chat, self.dialect), fields.tools_note(tools, self.dialect))
         return RenderedPrompt(text, 0, " ".join(filter(None, notes)), added)
 
-    def _rendered(
-        self, messages: Sequence[Message], tools: Sequence[dict[str, Any]], chat: ChatOptions
+    def own_prompt(
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[dict[str, Any]] = (),
+        chat: ChatOptions = DEFAULT_CHAT,
     ) -> RenderedPrompt | None:
-        """The prompt as the server renders it; None if it cannot, or rejects the messages, as its answer will say."""
+        """The prompt as the server renders it, without notes on what is sent; None if it cannot, or rejects the
+        messages, as its answer will say.
+        """
         exchange = HttpExchange(self._connection)
         self._rendering.add(exchange)
         asked = GenerateRequest(prompt="", messages=tuple(messages), tools=tuple(tools), chat=chat)
         try:
-            made = rendered(exchange, self.dialect, asked)
+            return rendered(exchange, self.dialect, asked)
         except (ModelError, ConnectionInterrupted):
             return None
         finally:
             self._rendering.discard(exchange)
             exchange.close()
-        if made is None:
-            return None
-        notes = (
-            made.note,
-            fields.outgoing(messages)[1],
-            fields.chat_note(chat, self.dialect, rendered=True),
-            fields.tools_note(tools, self.dialect),
-        )
-        return msgspec.structs.replace(made, note=" ".join(filter(None, notes)))
 
     def turn_form(self, chat: ChatOptions = DEFAULT_CHAT) -> None:
         """None: the endpoint parses the answer with its own template, and sends the parts."""
