@@ -271,6 +271,36 @@ def test_a_task_that_takes_too_long_is_cancelled_at_the_server():
             time.sleep(0.02)
 
 
+def test_since_2026_a_server_may_run_any_call_as_a_task_whose_state_contains_the_result():
+    said = []
+    with opened("modern", "tasks") as server:
+        found = server.call(
+            "task", {}, seconds=20, cancel=threading.Event(), progress=lambda *each: said.append(each[2])
+        )
+        assert found.content[0].text == "long: ['tools/call', 'tasks/get']" and said == ["half"]
+        assert call(server, "echo", {"text": "x"}).ok
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "words"),
+    [("failed", "the task broke"), ("odd", "its task, is not MCP"), ("cancelled", "half")],
+)
+def test_since_2026_a_task_that_ends_otherwise_is_an_error_of_the_call(behaviour, words):
+    with opened("modern", f"tasks={behaviour}") as server:
+        found = call(server, "task")
+        assert found.fault == "protocol" and words in found.message
+        assert call(server, "echo", {"text": "x"}).ok
+
+
+def test_since_2026_a_task_that_takes_too_long_is_cancelled_at_the_server():
+    with opened("modern", "tasks=endless") as server:
+        assert call(server, "task", seconds=0.5).fault == "timeout"
+        until = time.monotonic() + 10
+        while "cancelled t1" not in server.stderr:
+            assert time.monotonic() < until
+            time.sleep(0.02)
+
+
 def test_without_tasks_such_a_tool_is_named_and_left_out():
     with opened("bad-schemas") as server:
         (problem,) = [each for each in server.tool_problems if each.tool == "task"]

@@ -56,6 +56,19 @@ def test_a_form_is_answered_by_the_host():
         assert [entry.direction for entry in sent] == ["received", "sent"]
 
 
+def test_a_task_since_2026_asks_for_input_and_gets_each_answer_once():
+    with answered(Answer(action="accept", content={"a": "b"}), "modern", "tasks=input_required") as (
+        server,
+        seen,
+    ):
+        found = call(server, "task")
+        assert (len(seen), seen[0].message) == (1, "Which?")
+        answers = "{'k': {'action': 'accept', 'content': {'a': 'b'}}}"
+        assert (
+            found.content[0].text == f"long: ['tools/call', 'tasks/get', {answers}, 'tasks/get', 'tasks/get']"
+        )
+
+
 def test_a_form_whose_schema_cannot_be_used_is_reported_and_declined():
     with answered(Answer(action="decline")) as (server, seen):
         nested = {"type": "object", "properties": {"o": {"type": "object", "properties": {}}}}

@@ -72,7 +72,7 @@ def tools() -> list[Any]:
             {"name": "odd-output", "inputSchema": ANYTHING, "outputSchema": {"$ref": "https://x.test/s"}},
         ]
     if "tasks" in WORDS:
-        found.append(LONG)
+        found.append({"name": "task", "inputSchema": ANYTHING} if "modern" in WORDS else LONG)
     if SHIFTED:
         found = [
             {**tool, "description": "Says it twice."} if tool["name"] == "echo" else tool for tool in found
@@ -321,6 +321,44 @@ def task(status: str) -> dict[str, Any]:
     }
 
 
+def modern_task(status: str, method: str) -> dict[str, Any]:
+    """A state since 2026-07-28, which contains the result, the error, or a request for input until it was answered."""
+    form = {
+        "message": "Which?",
+        "requestedSchema": {"type": "object", "properties": {"a": {"type": "string"}}},
+    }
+    asked = {"k": {"method": "elicitation/create", "params": form}}
+    parts: dict[str, dict[str, Any]] = {
+        "completed": {"result": text(f"long: {TASKS}")},
+        "failed": {"error": {"code": -32603, "message": "the task broke"}},
+        "input_required": {"inputRequests": asked},
+    }
+    state = {**task(status), "ttlMs": None, "pollIntervalMs": 60, **parts.get(status, {})}
+    kind = "task" if method == "tools/call" else "complete"
+    return {
+        **{name: state[name] for name in state if name not in ("ttl", "pollInterval")},
+        "resultType": kind,
+    }
+
+
+def answer_modern_task(id: Any, method: str, params: dict[str, Any]) -> None:
+    """Answer a request about the task since 2026-07-28, which the server begins by itself."""
+    able = params["_meta"]["io.modelcontextprotocol/clientCapabilities"].get("extensions", {})
+    if "io.modelcontextprotocol/tasks" not in able:
+        send({"id": id, "error": {"code": -32021, "message": "Missing required client capability"}})
+        return
+    TASKS.append(params.get("inputResponses", method))
+    if method == "tasks/cancel":
+        say(f"cancelled {params['taskId']}")
+    if method in ("tasks/cancel", "tasks/update"):
+        send({"id": id, "result": {"resultType": "complete"}})
+        return
+    state = WORDS["tasks"] if method == "tasks/get" else "working"
+    if (state == "input_required" and TASKS.count("tasks/get") > 2) or not state:
+        state = "completed"
+    send({"id": id, "result": modern_task("working" if state == "endless" else state, method)})
+
+
 LEVELS = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
 LEVEL = ["warning"]
 READS = [0]
@@ -474,6 +512,8 @@ def main() -> None:
         elif method in OFFERS:
             if WORDS.get("offers") != "silent":
                 send({"id": id, "result": offered(method)})
+        elif "modern" in WORDS and (method.startswith("tasks/") or params.get("name") == "task"):
+            answer_modern_task(id, method, params)
         elif method == "tools/call" and "task" in params:
             TASKS.append(params["task"]["ttl"])
             send({"id": id, "result": {"task": task("odd" if WORDS["tasks"] == "odd" else "working")}})

@@ -153,9 +153,6 @@ class ColumnsPresenter(ExperimentPresenter):
                     "notation only."
                 )
             )
-        for place, variant in enumerate(self.comparison.variants):
-            if variant["strategy"] == "loop":  # of a recorded run; a column has one call
-                self.comparison.change(place, {**variant, "strategy": "direct"})
         self.comparison.run(self._context.project.next_request())
 
     def choose_preset(self, key: str) -> None:

@@ -10,8 +10,16 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QMenu, QPushButton, QWidget
 
 from glyphscope.evals.running.requests import changed_request
-from glyphscope.events import Field, RunRequest, Sampling, pairs_line, read_pairs_line, settings_of
-from glyphscope_gui.compare.variants import PICKED, Variant, value_of
+from glyphscope.events import (
+    Field,
+    LoopSettings,
+    RunRequest,
+    Sampling,
+    pairs_line,
+    read_pairs_line,
+    settings_of,
+)
+from glyphscope_gui.compare.variants import LOOP, PICKED, Variant, value_of
 from glyphscope_gui.run_settings.options import FEW, SAMPLERS, SAMPLING, Group, obstacle
 from glyphscope_gui.shared.labels import named, show_obstacle
 from glyphscope_gui.shared.language import in_language, tr
@@ -28,17 +36,18 @@ from glyphscope_gui.shared.settings_grid import (
 )
 
 _UNANSWERED = tr("Its questions are not answered here.")
+_UNAPPROVED = tr("Calls that the playground’s approval rules allow are executed, others are denied.")
 _MODEL = tr(
     "A model used or found on this computer. To use a file from another folder, open it at the top first."
 )
 
 
 def _picked(field: Field) -> FormRow:
-    """A choice without the tool loop, as a column has one call."""
+    """A choice, with what columns do differently."""
+    notes = {"route-execute": _UNANSWERED, "loop": _UNAPPROVED}
     choices = [
-        (value, title, f"{hint} {_UNANSWERED}" if value == "route-execute" else hint)
+        (value, title, f"{hint} {notes[value]}" if value in notes else hint)
         for value, title, hint in translated(field.setting.choices)
-        if value != "loop"
     ]
     return FormRow(
         in_language(field.setting.title), partial(ChoiceSetting, choices), in_language(field.setting.about)
@@ -46,7 +55,7 @@ def _picked(field: Field) -> FormRow:
 
 
 _SAMPLING = settings_of(Sampling)
-_FIELDS = {**_SAMPLING, **settings_of(RunRequest)}
+_FIELDS = {**_SAMPLING, **settings_of(LoopSettings), **settings_of(RunRequest)}
 _OTHERS = (
     "thinking",
     "reasoning_effort",
@@ -60,6 +69,7 @@ _FIRST = (*PICKED, "model", "temperature", "seed", "max_tokens", "prompt")
 GROUPS = (
     Group("", _FIRST),
     Group(tr("Prompt and answer"), _OTHERS),
+    Group(tr("Tool loop"), LOOP),
     Group(SAMPLING, FEW),
     Group(SAMPLERS, tuple(name for name in _SAMPLING if name not in (*_FIRST, *FEW))),
 )
@@ -159,7 +169,7 @@ class VariantPicker(SettingsGrid):
         if reset_of(field):
             field.set_usual(value_of({}, name, base))
         field.show_value(value_of(variant, name, base))
-        option = f"sampling.{name}" if name in _SAMPLING else name
+        option = f"sampling.{name}" if name in _SAMPLING else f"loop.{name}" if name in LOOP else name
         if option != name or name in PICKED:
             show_obstacle(field, ROWS[name].tip, obstacle(changed_request(base, variant), None, option))
 

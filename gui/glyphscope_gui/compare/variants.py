@@ -25,8 +25,10 @@ OWN = "own"
 PICKED = ("notation", "shape", "constraint", "strategy", "constrain_from")
 """The settings that every column states, in the order of their words."""
 _SAMPLING = tuple(settings_of(Sampling))
+LOOP = ("tool_search", "defer_tools", "max_found_tools", "tool_use", "max_turns")
+"""The settings of the tool loop that columns can vary."""
 CHANGEABLE = (
-    "model", *_SAMPLING, "max_tokens", "stop", "thinking", "reasoning_effort", "template_vars",
+    "model", *LOOP, *_SAMPLING, "max_tokens", "stop", "thinking", "reasoning_effort", "template_vars",
     "control_texts", "answer", "system_prompt", "prompt",
 )  # fmt: skip
 """The settings that are the playground's until a column changes them, in the order of their words."""
@@ -37,7 +39,8 @@ Variant: TypeAlias = Mapping[str, Any]
 
 def value_of(variant: Variant, name: str, base: RunRequest) -> Any:
     """A setting: the variant's, or else the one in `base`."""
-    return variant[name] if name in variant else getattr(base.sampling if name in _SAMPLING else base, name)
+    place = base.sampling if name in _SAMPLING else base.loop if name in LOOP else base
+    return variant[name] if name in variant else getattr(place, name)
 
 
 def differing(variants: Sequence[Variant], base: RunRequest) -> list[str]:
@@ -112,7 +115,7 @@ PRESETS: tuple[Preset, ...] = (
 
 
 def variant_of(options: RunRequest) -> Variant:
-    """The playground's settings as a variant; even for a tool loop, only one call is requested."""
+    """The playground's settings as a variant; of a tool loop only one call, as a column runs tools only on request."""
     variant = {name: getattr(options, name) for name in PICKED}
     if options.native:
         variant["notation"] = "native"

@@ -198,14 +198,17 @@ def relevant(options: RunRequest) -> frozenset[str]:
 
 def obstacle(options: RunRequest, model: ModelInfo | None, name: str) -> str:
     """Why an option has no effect with the others, or with the open model; empty if it has one."""
-    if name.startswith("sampling.") and not is_needed(options.sampling, field := OPTIONS[name]):
-        titles = (in_language(settings_of(Sampling)[each].setting.title) for each in field.setting.needs)
+    part = options.loop if name.startswith("loop.") else options.sampling
+    if "." in name and name in OPTIONS and not is_needed(part, field := OPTIONS[name]):
+        titles = (in_language(settings_of(type(part))[each].setting.title) for each in field.setting.needs)
         return tr("It needs: {settings}.", settings=", ".join(titles))
     without = options.constraint == "off"
     match name:
         case "notation":
             why_not = notation_obstacle(options, model, native=False)
             return "" if why_not is None else why_not.words
+        case _ if name.startswith("loop.") and options.strategy != "loop":
+            return tr("Only in the tool loop.")
         case "loop.max_tool_calls_per_turn" if not options.loop.parallel_tool_calls:
             return tr("Without parallel calls, it is 1.")
         case "loop.fix_empty_final_disable_tools" if not options.loop.fix_empty_final:

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 from glyphscope import events
 from glyphscope.base import model_names
 from glyphscope.base.errors import GlyphscopeError
+from glyphscope.base.figures import percent
 from glyphscope.base.inputs import read_file, utf8_text
 from glyphscope.base.model_names import ModelName as ModelName
 from glyphscope.base.model_names import place_name
@@ -33,7 +34,10 @@ SHAPES: Choices = translated(events.choices.SHAPE_CHOICES)
 ANSWERS: Choices = translated(choice for choice in events.ANSWER_CHOICES if choice.value != "call")
 CONSTRAINTS: Choices = translated(events.choices.CONSTRAINT_CHOICES)
 STRATEGIES: Choices = translated(events.choices.STRATEGY_CHOICES)
-_FIELDS = {**events.settings_of(events.Sampling), **events.settings_of(events.RunRequest), **AXES}
+_FIELDS = {
+    **events.settings_of(events.Sampling), **events.settings_of(events.LoopSettings),
+    **events.settings_of(events.RunRequest), **AXES,
+}  # fmt: skip
 MAX_TEXT = 24
 """Characters of a prompt within a name."""
 
@@ -61,6 +65,8 @@ def value_words(name: str, value: Any) -> str:
         case "constraint" if value == "endpoint":
             return tr("endpoint’s constraint")
     field = _FIELDS[name]
+    if field.is_share:
+        value = percent(value, 0)
     return in_language(field.words(value), value=" ".join(text_lines(value)) if field.is_list else value)
 
 

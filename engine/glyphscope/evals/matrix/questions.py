@@ -91,5 +91,13 @@ QUESTIONS = (
         {"constraint": ("mask", "gbnf")},
         arms={"constraint": ("off", "mask", "gbnf")},
     ),
+    SettingsQuestion(
+        "search",
+        "How should the model find tools?",
+        "All tools in the prompt of the tool loop, or found by words, names or a router",
+        {"tool_search": ("off", "bm25", "names", "router")},
+        {"constraint": "mask", "strategy": "loop"},
+        {"strategy": (None,)},
+    ),
 )
 """The most common ones first."""

@@ -19,10 +19,12 @@ from glyphscope.evals.matrix.arms import LONG, Arm, variables_of
 from glyphscope.evals.suites.suite import SCRIPTED, Scenario, ScriptedResult, Suite, answer_of
 from glyphscope.events import (
     ApprovalRule,
+    LoopSettings,
     RunRequest,
     Sampling,
     ToolContent,
     notation_members,
+    settings_of,
     under_constraint,
 )
 from glyphscope.registry import Tool, ToolRegistry, parse_document
@@ -31,6 +33,7 @@ from glyphscope.tools import CallOptions, Outcome, ToolSource
 from glyphscope.validation.matching import has_all
 
 _MEMBERS, _SAMPLING = frozenset(RunRequest.__struct_fields__), frozenset(Sampling.__struct_fields__)
+_LOOP = frozenset(settings_of(LoopSettings)) - _MEMBERS
 
 
 def request_for(
@@ -90,16 +93,18 @@ def request_for(
 
 
 def changed_request(base: RunRequest, settings: Mapping[str, Any]) -> RunRequest:
-    """The request with these settings changed: members of a request, or of its sampling, by name.
+    """The request with these settings changed: members of a request, of its sampling or of its tool loop, by name.
 
-    Only the texts of models are compared: no tool runs, and no grammar is custom, as it is written for one notation.
+    No tool runs outside of a tool loop, and no grammar is custom, as it is written for one notation.
     The order of arguments is the default under the constraint if it was the default before.
     """
     sampling = {name: value for name, value in settings.items() if name in _SAMPLING}
+    loop = {name: value for name, value in settings.items() if name in _LOOP}
     return msgspec.structs.replace(
         under_constraint(base, settings.get("constraint", base.constraint)),
         **_members_of(settings),
         sampling=msgspec.structs.replace(base.sampling, **sampling),
+        loop=msgspec.structs.replace(base.loop, **loop),
         grammar=None,
         dispatch=False,
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from functools import partial
@@ -24,6 +24,7 @@ from mcp.client._transport import TransportStreams
 from mcp.client.auth import OAuthFlowError, OAuthRegistrationError
 from mcp.client.session import ClientRequestContext, IncomingMessage
 from mcp.shared.dispatcher import CallOptions
+from mcp.shared.inbound import MCP_NAME_HEADER, encode_header_value
 from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import FileUrl, ValidationError
@@ -55,6 +56,8 @@ _MAX_ROUNDS = 10
 """The maximum number of requests for input in reply to one request."""
 _POLLS, _POLLS_APART, _POLLS_MOST = 1.0, 0.05, 30.0
 """Seconds between two requests for the state of a task: without a server's wish, and the least and most of a wish."""
+_TASKS = "io.modelcontextprotocol/tasks"
+"""The extension of 2026-07-28 that lets a server run the call of a tool as a task."""
 _GOODBYE = 1.0
 """Maximum seconds for ending an HTTP session."""
 _ENDED_HERE, _SESSION_GONE = "Connection closed", "Session terminated"
@@ -220,7 +223,7 @@ class Connection:
             dispatcher=dispatcher, client_info=who, message_handler=self._notified,
             sampling_callback=self.asking.sample if self.asking else None,
             elicitation_callback=self.asking.elicit if self.asking else None,
-            list_roots_callback=self._list_roots,
+            list_roots_callback=self._list_roots, extensions={_TASKS: {}},
         ) as session:  # fmt: skip
 
             async def ask(method: str, params: dict[str, Any], options: CallOptions) -> dict[str, Any]:
@@ -228,6 +231,8 @@ class Connection:
                 session._stamp(data, options)  # adds what the negotiated version requires in every request
                 if self.log_level and self.is_modern:
                     data["params"]["_meta"].setdefault(types.LOG_LEVEL_META_KEY, self.log_level)
+                if self.is_modern and method.startswith("tasks/"):  # for servers behind a balancer
+                    options.setdefault("headers", {})[MCP_NAME_HEADER] = encode_header_value(params["taskId"])
                 return await dispatcher.send_raw_request(method, data["params"] or None, options)
 
             about = await self._introduce(session, seconds)
@@ -404,7 +409,9 @@ class Connection:
         for _round in range(_MAX_ROUNDS):
             result = await ask(call.method, dict(params), {**options})
             if "task" in params and isinstance(result.get("task"), dict):
-                return await self._finished(ask, call, types.Task.model_validate(result["task"]))
+                return await self._finished(session, ask, call, result["task"])
+            if result.get("resultType") == "task" and call.method == "tools/call":
+                return await self._finished(session, ask, call, result)
             if result.get("resultType", "complete") != "input_required":
                 return result
             needed = types.InputRequiredResult.model_validate(result)
@@ -414,33 +421,52 @@ class Connection:
             )
             if self.asking is None and not is_roots:
                 return result
-            responses: dict[str, Any] = {}
-            for key, request in requests.items():
-                context = ClientRequestContext(session=session, request_id=key)
-                answer = await session.dispatch_input_request(context, request)
-                if isinstance(answer, types.ErrorData):
-                    raise MCPError.from_error_data(answer)
-                responses[key] = answer.model_dump(by_alias=True, mode="json", exclude_none=True)
-            params = {**call.params, "inputResponses": responses}
+            params = {**call.params, "inputResponses": await _answers(session, requests)}
             if needed.request_state is not None:
                 params["requestState"] = needed.request_state
         raise MCPError(code=LOCAL_ERROR, message=f"The server asked for input {_MAX_ROUNDS} times.")
 
-    async def _finished(self, ask: Ask, call: ServerCall, task: types.Task) -> dict[str, Any]:
-        """The result of a task (2025-11-25): its state is asked for until it ends. Cancelled when abandoned."""
+    async def _finished(
+        self, session: ClientSession, ask: Ask, call: ServerCall, found: dict[str, Any]
+    ) -> dict[str, Any]:
+        """The result of a task: its state is asked for until it ends. Cancelled when abandoned.
+
+        Since 2026-07-28, the state contains the result, or requests for input, of which each is answered once.
+        """
+        task, answered = _task(found), set[str]()
         which = {"taskId": task.task_id}
         try:
-            while task.status == "working":
+            while task.status == "working" or (self.is_modern and task.status == "input_required"):
                 if task.status_message:
                     call.replies.put(CallProgress(0.0, None, task.status_message))
+                if task.status == "input_required":
+                    needed = types.InputRequiredResult.model_validate(
+                        found | {"resultType": "input_required"}
+                    )
+                    requests = {k: v for k, v in (needed.input_requests or {}).items() if k not in answered}
+                    if len(answered) + len(requests) > _MAX_ROUNDS:
+                        raise MCPError(
+                            code=LOCAL_ERROR, message=f"The task asked for input {_MAX_ROUNDS} times."
+                        )
+                    if requests:
+                        answers = await _answers(session, requests)
+                        await ask("tasks/update", {**which, "inputResponses": answers}, {})
+                        answered |= requests.keys()
                 interval = _POLLS if task.poll_interval is None else task.poll_interval / 1000
                 await anyio.sleep(min(max(interval, _POLLS_APART), _POLLS_MOST))
-                task = types.Task.model_validate(await ask("tasks/get", dict(which), {}))
-            return await ask("tasks/result", dict(which), {})  # it waits, if the task needs input
+                found = await ask("tasks/get", dict(which), {})
+                task = _task(found)
+            if not self.is_modern:
+                return await ask("tasks/result", dict(which), {})  # it waits, if the task needs input
         except asyncio.CancelledError:
             with anyio.move_on_after(_GOODBYE, shield=True), suppress(MCPError):
                 await ask("tasks/cancel", dict(which), {})
             raise
+        if task.status == "completed" and isinstance(result := found.get("result"), dict):
+            return result
+        error = types.ErrorData.model_validate(found.get("error")) if task.status == "failed" else None
+        words = task.status_message or f"The task is {task.status}, without a result."
+        raise MCPError.from_error_data(error) if error else MCPError(code=LOCAL_ERROR, message=words)
 
     def _words(self, error: MCPError) -> str:
         """The message of an error, with its code if the server sent it."""
@@ -521,6 +547,26 @@ def _features(found: types.ServerCapabilities | None) -> tuple[str, ...]:
         if name in ("tools", "resources", "prompts") and isinstance(value, dict):
             names += [f"{name}/{key}" for key, on in value.items() if on is True]
     return tuple(names)
+
+
+def _task(found: dict[str, Any]) -> types.Task:
+    """The state of a task, whose numbers have other names since 2026-07-28. Raises ValidationError."""
+    later = {"ttl": found.get("ttlMs"), "pollInterval": found.get("pollIntervalMs")}
+    return types.Task.model_validate({**later, **found})
+
+
+async def _answers(
+    session: ClientSession, requests: Mapping[str, types.InputRequest]
+) -> dict[str, dict[str, Any]]:
+    """The answers to requests for input. Raises MCPError for one without an answer."""
+    answers = {}
+    for key, request in requests.items():
+        context = ClientRequestContext(session=session, request_id=key)
+        answer = await session.dispatch_input_request(context, request)
+        if isinstance(answer, types.ErrorData):
+            raise MCPError.from_error_data(answer)
+        answers[key] = answer.model_dump(by_alias=True, mode="json", exclude_none=True)
+    return answers
 
 
 def _runs_tasks(found: types.ServerCapabilities | None) -> bool:
