@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QAbstractButton, QLabel
 from glyphscope.base.figures import percent
 from glyphscope.base.tokens import token_text
 from glyphscope.base.visible import visible
-from glyphscope.events import RunRequest, SegmentClosed, SegmentOpened, Token, TokenStep
+from glyphscope.events import RunRequest, SegmentClosed, SegmentOpened, Token, TokenStep, ToolsSearched
 from glyphscope.explain.retokenization import BoundaryDiff, TokenBoundaries
 from glyphscope.explain.segments import reasoning_tokens
 from glyphscope.models.scripted import ScriptedModel
@@ -30,6 +30,7 @@ from glyphscope_gui.shared.run_words import step_text
 from glyphscope_gui.shared.text_places import MAX_LINE, TextPlaces
 from made_runs import GOOD, THOUGHT, parts_run
 from shown_stages import feed
+from talks import talk
 
 LONG_THOUGHT = THOUGHT * (280 // len(THOUGHT) + 1)
 
@@ -482,6 +483,14 @@ def test_a_field_shows_its_value_constraint_and_place(qtbot):
     assert "1..100" in rows[2][2]
     assert rows[2][3] == f"character {STOPPED.index('500') + 2}"
     assert rows[3][:2] == ["sources", "not set"]
+
+
+def test_a_turn_with_deferred_tools_shows_how_many_it_offered_and_the_bounds_of_the_search(qtbot):
+    find, search = '{action="search_tools" query="calculate an expression"}', '{action="search" query="x"}'
+    events = talk(find, search, "Done.", defer_tools=0.0, max_found_tools=2)
+    first = events.index(next(event for event in events if isinstance(event, ToolsSearched)))
+    rows, _ = table_of(events[: first + 1])
+    assert [rows[0][2], rows[1][0], rows[1][2]] == ["one tool allowed", "query", "string of length 1..200"]
 
 
 def test_arguments_below_a_key_have_its_name(qtbot):

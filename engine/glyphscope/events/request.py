@@ -120,7 +120,7 @@ class LoopSettings(msgspec.Struct, frozen=True, kw_only=True):
         least=1, most=1000, special=None, special_words="no limit",
     )] = None  # fmt: skip
     max_turns: Annotated[int, Setting(
-        "Turns", "Maximum number of turns", least=1, most=10_000, words="at most {value} turns",
+        "Turns", "Maximum number of turns", least=1, most=10_000, words="turns {value}",
     )] = 8  # fmt: skip
     max_total_tokens: Annotated[int, Setting(
         "Total tokens", "Maximum number of tokens in all turns", least=1, most=MAX_AMOUNT,
@@ -151,11 +151,11 @@ class LoopSettings(msgspec.Struct, frozen=True, kw_only=True):
     defer_tools: Annotated[float, Setting(
         "Tools in the prompt",
         "The largest share of the context that tools may take; if they would take more, the model searches for them",
-        least=0, most=1, unit="%", needs=("tool_search",), words="tools in up to {value} of the context",
+        least=0, most=1, unit="%", needs=("tool_search",), words="tools in the prompt {value}",
     )] = 0.5  # fmt: skip
     max_found_tools: Annotated[int, Setting(
         "Found tools", "Maximum number of tools that one search adds to the prompt",
-        least=1, most=100, needs=("tool_search",), words="{value} found tools",
+        least=1, most=100, needs=("tool_search",), words="found tools {value}",
     )] = 5  # fmt: skip
     allow: tuple[str, ...] | None = None
     deny: tuple[str, ...] = ()

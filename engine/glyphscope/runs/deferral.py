@@ -26,6 +26,7 @@ from glyphscope.registry import Tool, ToolRegistry
 from glyphscope.registry.making import object_schema
 from glyphscope.runs.envelope import compact
 from glyphscope.runs.event_rows import deferred_words
+from glyphscope.runs.state import RunState, StageState
 from glyphscope.runs.tool_search import MAX_QUERY, ToolIndex, words
 
 SEARCH = "search_tools"
@@ -77,6 +78,14 @@ def offered(
     tools = tuple(tool for name in loaded if (tool := registry.get(name)) is not None)
     own = (search_tool(deferred.search, deferred.by, prompt),) if search else ()
     return replace(registry, tools=(*own, *tools))
+
+
+def stage_registry(run: RunState, stage: StageState) -> ToolRegistry | None:
+    """The registry of a stage: the run's, of which a turn may offer only the loaded tools."""
+    place, registry = stage.earlier, run.registry
+    if place.deferred is None or registry is None:
+        return registry
+    return offered(registry, place.deferred, place.loaded, search=place.search)
 
 
 def first_offered(registry: ToolRegistry, deferred: ToolsDeferred | None, prompt: str = "") -> ToolRegistry:

@@ -171,7 +171,10 @@ class VariantPicker(SettingsGrid):
         field.show_value(value_of(variant, name, base))
         option = f"sampling.{name}" if name in _SAMPLING else f"loop.{name}" if name in LOOP else name
         if option != name or name in PICKED:
-            show_obstacle(field, ROWS[name].tip, obstacle(changed_request(base, variant), None, option))
+            request = changed_request(base, variant)
+            apart = name in LOOP and request.strategy != "loop"
+            why_not = tr("Only in the tool loop.") if apart else obstacle(request, None, option)
+            show_obstacle(field, ROWS[name].tip, why_not)
 
     def _edited(self, name: str, value: Any) -> None:
         variant = {**self._variant, name: value}

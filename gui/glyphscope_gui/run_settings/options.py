@@ -207,8 +207,6 @@ def obstacle(options: RunRequest, model: ModelInfo | None, name: str) -> str:
         case "notation":
             why_not = notation_obstacle(options, model, native=False)
             return "" if why_not is None else why_not.words
-        case _ if name.startswith("loop.") and options.strategy != "loop":
-            return tr("Only in the tool loop.")
         case "loop.max_tool_calls_per_turn" if not options.loop.parallel_tool_calls:
             return tr("Without parallel calls, it is 1.")
         case "loop.fix_empty_final_disable_tools" if not options.loop.fix_empty_final:

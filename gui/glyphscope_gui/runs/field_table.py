@@ -19,6 +19,7 @@ from glyphscope.prompting.signature import argument_types
 from glyphscope.registry import ToolRegistry
 from glyphscope.runs import FieldState
 from glyphscope.runs.answer_notes import copied_values
+from glyphscope.runs.deferral import stage_registry
 from glyphscope.runs.state import StageState
 from glyphscope_gui.runs.stage_choice import ShownStage
 from glyphscope_gui.shared.cells import PILL, PillDelegate
@@ -78,6 +79,7 @@ class FieldTableModel(TableModel[FieldRow]):
         self._constraints: dict[_Key, str] = {}
         """The constraint of each field of a known tool, in words."""
         self._stage = StageState()
+        self._earlier = self._stage.earlier
         self._started: RunStarted | None = None
         self._touched = 0
         """The number of changes of the stage's calls that are shown."""
@@ -100,7 +102,8 @@ class FieldTableModel(TableModel[FieldRow]):
     def show_stage(self, shown: ShownStage) -> None:
         """Show what is new in the stage, or all of another one."""
         state = shown.stage
-        if state is not self._stage or shown.run.started is not self._started:
+        same = state is self._stage and state.earlier is self._earlier
+        if not same or shown.run.started is not self._started:
             self._begin(shown)
         new = state.touched[self._touched :]
         touched = dict.fromkeys((call, _WHOLE if path is None else path) for call, path in new)
@@ -129,7 +132,8 @@ class FieldTableModel(TableModel[FieldRow]):
         else:
             name_key, args_key = shape_keys("flat" if request is None else request.shape)
         self.beginResetModel()
-        self._registry, self._stage, self._started = run.registry, stage, run.started
+        self._registry, self._stage, self._started = stage_registry(run, stage), stage, run.started
+        self._earlier = stage.earlier
         self._name_path = f"/{name_key}" if name_key else None
         self._args_path = f"/{args_key}" if args_key else ""
         self._rows, self._places, self._constraints, self._decided, self._tools = [], {}, {}, {}, {}
