@@ -15,6 +15,7 @@ from PySide6.QtWidgets import QApplication, QComboBox, QFrame, QScrollArea, QWid
 from every_page import ABORTED, show_masked
 from examples import some
 from fake_context import scripted
+from glyphscope.base import resources
 from glyphscope.events import RunFinished
 from glyphscope.runs import run_state
 from glyphscope_gui.model_picker import ModelDialog
@@ -545,13 +546,19 @@ def test_the_playground_does_not_scroll_sideways_where_letters_become_larger(win
 
 
 @pytest.mark.slow
-def test_no_page_scrolls_sideways_with_large_text_in_a_window_of_1024_pixels(window, qtbot):
+def test_no_page_scrolls_sideways_with_large_text_in_a_window_of_1024_pixels(window, qtbot, tmp_path):
     """In either order: the text was enlarged first, then the window made smaller.
 
     From 1.5 on, a table may: the titles and signs of its columns are whole instead.
     """
     with qtbot.waitSignal(window.runs.ended):
         window.runs.replay(bundled_run(RECORD), 0)
+    template = window.page(PageId.TEMPLATE)
+    path = tmp_path / "example.jinja"
+    path.write_bytes(resources.read_bytes("forms/example.jinja"))
+    template.open(path)
+    qtbot.waitUntil(lambda: not template.is_busy)
+    assert template.view.stack.currentWidget() is template.view.parts
     points = window_points()
 
     def all_fit(times):
@@ -572,3 +579,14 @@ def test_no_page_scrolls_sideways_with_large_text_in_a_window_of_1024_pixels(win
             qtbot.waitUntil(lambda: all_fit(times))  # noqa: B023 - called at once
             assert window.width() == 1024, page
     window.context.themes.choose("light", 0)
+
+
+def test_a_name_in_a_heading_makes_no_card_wider(qtbot):
+    card = Card("Tool", QWidget())
+    qtbot.addWidget(card)
+    card.show()
+    card.heading.title.set_title(f"Test {'long_' * 40}", upper=5)
+    qtbot.waitUntil(lambda: card.minimumSizeHint().width() < 200)
+    assert card.heading.title.accessibleName().endswith("long_")
+    card.heading.title.set_title("A heading without a name is whole")
+    qtbot.waitUntil(lambda: card.minimumSizeHint().width() > card.heading.title.sizeHint().width())

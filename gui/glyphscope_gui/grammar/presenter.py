@@ -348,7 +348,7 @@ class GrammarPresenter(Page):
     def _show_drawing(self, drawing: RailroadDrawing | None) -> None:
         page = self.view
         page.railroad.show_drawing(drawing)
-        page.rule_card.heading.set_title(
+        page.rule_card.heading.title.set_title(
             tr("Rule {rule}", rule=drawing.rule) if drawing else tr("Rule"), upper=4
         )
         origin = self._origin_of(drawing.rule) if drawing else None

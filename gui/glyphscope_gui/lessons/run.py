@@ -19,7 +19,7 @@ from glyphscope_gui.runs.field_table import DECIDED, TOKENS, VERDICT, FieldTable
 from glyphscope_gui.runs.stage_choice import ShownRun, ShownStage, StageChoice
 from glyphscope_gui.runs.stream_view import StreamView
 from glyphscope_gui.runs.token_table import TokenTable, TokenTableModel
-from glyphscope_gui.shared.card import section_label
+from glyphscope_gui.shared.card import SectionLabel
 from glyphscope_gui.shared.labels import ElidedLabel, LessonLabel, PlainLabel, named, push_button
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, FollowsSize, grid_layout, hbox, holder, vbox
@@ -109,7 +109,7 @@ class LessonRun(FollowsSize, QFrame):
         self.outcome = LessonLabel("", "muted", self)
         self.stream = LessonStream(self)
         self.banner = AbortBanner(self)
-        self.token_title = section_label(tr("Alternatives"), self)
+        self.token_title = SectionLabel(tr("Alternatives"), self)
         self.token_note = LessonLabel("", "muted", self)
         self.alternatives_model = AlternativesModel(self)
         self.alternatives = AlternativesTable(self.alternatives_model, self)

@@ -25,7 +25,7 @@ from glyphscope_gui.model_picker.offers import QUANTISATION, SIZE, SOURCE, Found
 from glyphscope_gui.model_picker.words import batches_words, facts_words, memory_words, status_words
 from glyphscope_gui.runs.worker.jobs import ModelStatus
 from glyphscope_gui.shared.background import Background
-from glyphscope_gui.shared.card import section_label
+from glyphscope_gui.shared.card import SectionLabel
 from glyphscope_gui.shared.labels import PlainLabel, link, named, push_button, set_role, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, FollowsSize, ScrollArea, hbox, vbox
@@ -359,16 +359,16 @@ class ModelDialog(FollowsSize, PlainDialog):
             self.about,
             self.open_line,
             10,
-            section_label(tr("On this computer"), inner),
+            SectionLabel(tr("On this computer"), inner),
             self.table,
             self.nothing,
             self.loading,
             hbox(STRETCH, self.use_button),
             10,
-            section_label(tr("Hugging Face Hub"), inner),
+            SectionLabel(tr("Hugging Face Hub"), inner),
             self.hub,
             10,
-            section_label(tr("Other sources"), inner),
+            SectionLabel(tr("Other sources"), inner),
             elsewhere,
             STRETCH,
             parent=inner,

@@ -123,7 +123,7 @@ class EvidenceDock(layouts.ScrollArea):
             self.alternatives_model.show((), (), -1)
             self.alternatives.hide()
             self.all_button.hide()
-            self.alternatives_heading.set_title(tr("Alternatives"))
+            self.alternatives_heading.title.set_title(tr("Alternatives"))
             self.alternatives_note.setText(_NO_TOKEN)
             return
         token = stage.tokens[index]
@@ -137,7 +137,7 @@ class EvidenceDock(layouts.ScrollArea):
         self.all_button.setText(
             tr("Show fewer") if self._shows_all else tr("Show all {count}", count=len(all_rows))
         )
-        self.alternatives_heading.set_title(tr("Alternatives of token {index}", index=index))
+        self.alternatives_heading.title.set_title(tr("Alternatives of token {index}", index=index))
         self.alternatives_note.setText(token_words(token, stage, started))
 
     def show_refusal(self, refusal: Refusal) -> None:

@@ -24,7 +24,7 @@ from glyphscope.explain.impact import (
 from glyphscope.explain.in_prompt import PromptPlace
 from glyphscope.explain.retokenization import TokenBoundaries, boundary_diff_words, boundary_words
 from glyphscope.registry import ToolRegistry
-from glyphscope_gui.shared.card import section_label
+from glyphscope_gui.shared.card import SectionLabel
 from glyphscope_gui.shared.labels import link, named, show_words, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, FollowsSize, hbox, turn_if_narrow, vbox
@@ -138,7 +138,7 @@ class MaskImpactView(FollowsSize, QWidget):
         self.detail = words_label(role="muted", name="maskImpactDetail", selectable=True)
         self.place = link("", tr("Show it where you can edit it"), self, name="maskImpactPlace")
         self.boundaries = words_label(role="muted", name="boundaryWords", selectable=True)
-        self.boundaries_heading = section_label(tr("Token boundaries"), self)
+        self.boundaries_heading = SectionLabel(tr("Token boundaries"), self)
         self.boundaries_heading.setContentsMargins(0, 8, 0, 0)
         self._parts = (self.worst, self.detail, self.place)
         found = vbox(self.words, self.table, STRETCH, spacing=8)

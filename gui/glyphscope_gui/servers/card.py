@@ -129,7 +129,7 @@ class ServerCard(Card):
 
     def show_demo(self, count: int) -> None:
         """Show the demo tools, which are part of the program: there is nothing to start."""
-        self.heading.set_title(tr("Demo tools"))
+        self.heading.title.set_title(tr("Demo tools"))
         self.pill.set_words(*demo_words(count)[:2])
         for widget in self._of_servers:
             widget.hide()
@@ -141,7 +141,7 @@ class ServerCard(Card):
     def show_server(self, source: ServerSource) -> None:
         state, server = state_words(source), source.server
         title = tr("Server {name}", name=source.name)
-        self.heading.set_title(title, upper=title.rfind(source.name))
+        self.heading.title.set_title(title, upper=title.rfind(source.name))
         self.pill.set_words(f"{state.sign} {state.words}", state.role)
         self._show_actions(source)
         asks = source.needs_consent and source.phase in IDLE and source.enabled

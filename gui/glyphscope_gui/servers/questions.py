@@ -87,7 +87,7 @@ class ServerQuestionCard(Card):
         if question is not None:
             more = tr(" · %n more pending", "", waiting - 1) if waiting > 1 else ""
             title = tr("Request from {server}", server=visible(question.server))
-            self.heading.set_title(f"{title}{more}", upper=title.rfind(visible(question.server)))
+            self.heading.title.set_title(f"{title}{more}", upper=title.rfind(visible(question.server)))
         if question is self.question:
             return
         self.question = question

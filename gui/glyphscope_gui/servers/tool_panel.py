@@ -140,7 +140,7 @@ class ToolPanel(FollowsSize, Card):
         self._stack.setVisible(tool is not None)
         name = visible(row.name[:60], spaces=True) if row else ""
         title = f"{self._panel_words.noun} {name}" if row else self._panel_words.noun
-        self.heading.set_title(title, upper=title.rfind(name))
+        self.heading.title.set_title(title, upper=title.rfind(name))
         show_words(self.about, tool.description[:600] if tool else "" if row else self._panel_words.choose)
         words = hint_words(row.claims) if row else ""
         show_words(

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QFrame, QLabel, QSizePolicy, QWidget
+from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtWidgets import QFrame, QSizePolicy, QWidget
 
-from glyphscope_gui.shared.labels import ElidedLabel, PlainLabel, link, named
+from glyphscope_gui.shared.labels import ElidedLabel, link, named
 from glyphscope_gui.shared.layouts import hbox, vbox
 from glyphscope_gui.theme.sizes import PAD
 
@@ -13,13 +13,27 @@ AROUND = 11
 """Pixels of height that a card without padding adds to its heading and its body."""
 
 
-def section_label(title: str, parent: QWidget | None = None) -> QLabel:
-    """A heading in small capitals; screen readers get the original words."""
-    label = PlainLabel(title.upper(), parent, role="section", accessibleName=title)
-    font = label.font()
-    font.setLetterSpacing(font.SpacingType.AbsoluteSpacing, 0.4)
-    label.setFont(font)
-    return label
+class SectionLabel(ElidedLabel):
+    """A heading in small capitals; screen readers get the original words. It is whole, except for a name in it."""
+
+    def __init__(self, title: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent, Qt.TextElideMode.ElideRight, role="section")
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Preferred)
+        font = self.font()
+        font.setLetterSpacing(font.SpacingType.AbsoluteSpacing, 0.4)
+        self.setFont(font)
+        self.set_title(title)
+
+    def set_title(self, title: str, upper: int | None = None) -> None:
+        """Set the title in capitals, or only its first `upper` letters if it contains a case-sensitive name, which is
+        of any length.
+        """
+        self._whole = upper is None
+        self.setText(title.upper() if upper is None else title[:upper].upper() + title[upper:])
+        self.setAccessibleName(title)
+
+    def minimumSizeHint(self) -> QSize:
+        return self.sizeHint() if self._whole else super().minimumSizeHint()
 
 
 class CardHeading(QWidget):
@@ -29,16 +43,11 @@ class CardHeading(QWidget):
         self, title: str, hint: str = "", actions: tuple[QWidget, ...] = (), parent: QWidget | None = None
     ) -> None:
         super().__init__(parent)
-        self.title = section_label(title, self)
+        self.title = SectionLabel(title, self)
         self.hint = ElidedLabel(self, Qt.TextElideMode.ElideRight, role="hint")
         self.hint.setText(hint)
         self.hint.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         hbox(self.title, (self.hint, 1), *actions, parent=self, spacing=10)
-
-    def set_title(self, title: str, upper: int | None = None) -> None:
-        """Set the title in capitals, or only its first `upper` letters if it contains a case-sensitive name."""
-        self.title.setText(title.upper() if upper is None else title[:upper].upper() + title[upper:])
-        self.title.setAccessibleName(title)
 
 
 class Card(QFrame):

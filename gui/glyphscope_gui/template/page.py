@@ -114,7 +114,7 @@ class PairView(Card):
         self.after_link.setEnabled(number < count)
         self.place.setText(tr("{number} of {count}", number=number, count=count) if count else "")
         lead = tr("Test case {number}", number=number) if count else tr("Test case")
-        self.heading.set_title(f"{lead}: {pair.title}" if pair is not None else lead, upper=len(lead))
+        self.heading.title.set_title(f"{lead}: {pair.title}" if pair is not None else lead, upper=len(lead))
         same = tr("Both renderings are identical: the template ignores the difference.")
         self.shows.setText("" if pair is None else same if pair.same else pair.shows)
         for side, (name, text) in enumerate(zip(self.names, self.texts, strict=True)):

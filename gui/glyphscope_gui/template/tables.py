@@ -27,7 +27,7 @@ from glyphscope_gui.shared.cells import (
 from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import LateWidget
-from glyphscope_gui.shared.plain_table import MIN_NAME, PlainTable, WholeRows
+from glyphscope_gui.shared.plain_table import PlainTable, WholeRows
 from glyphscope_gui.shared.table_model import PILL_ROLE, Index, TableModel
 from glyphscope_gui.theme import mono_font, theme
 from glyphscope_gui.theme.fonts import smaller
@@ -39,6 +39,8 @@ MAX_LINES = 8
 """Lines of a text in a cell."""
 MAX_MEASURED = 60
 """Number of rows that are measured for the width of a column without a share."""
+MIN_LETTERS = 12
+"""Letters for which a column of texts, which wrap, has room."""
 
 
 class TextColumn(NamedTuple):
@@ -157,7 +159,7 @@ class RowsTable(PlainTable):
                 self.setColumnWidth(column, self._needed(column))
                 room -= self.columnWidth(column)
         shares = {column: share for column, share in enumerate(self._shares) if share}
-        least = MIN_NAME * self.fontMetrics().averageCharWidth() * len(shares)
+        least = MIN_LETTERS * self.fontMetrics().averageCharWidth() * len(shares)
         self.share(max(room, least), shares)  # where there is less room, the table scrolls
         self.resizeRowsToContents()
         self.updateGeometry()
