@@ -100,10 +100,12 @@ def metadata_files(environment: Path) -> Iterator[tuple[str, str]]:
 
 
 def libraries(environment: Path) -> Iterator[tuple[str, str]]:
-    """llama.cpp's shared libraries, under the names with which they load each other."""
+    """llama.cpp's shared libraries, under the names with which they load each other, and the engine's own."""
     for file in sorted((environment / "llama_cpp" / "lib").iterdir()):
         if file.suffix in (".dll", ".dylib", ".so") or file.name.endswith(".so.0"):
             yield str(file), "llama_cpp/lib"
+    for file in environment.glob("glyphscope/**/*.so"):
+        yield str(file), str(file.parent.relative_to(environment))
 
 
 def is_bundled(destination: str) -> bool:

@@ -40,7 +40,7 @@ def make_environment() -> Path:
         run(build_python(), "-m", "venv", ENVIRONMENT)
     pip = (python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check")
     run(*pip, "--upgrade", "pip")
-    llama, ours = llama_wheel(portable=True, python=python), checkout_wheel(python, BUILD / "wheel")
+    llama, ours = llama_wheel(portable=True, python=python), checkout_wheel(python, BUILD / "wheel", "1")
     say("installing what is frozen")
     run(*pip, llama, f"glyphscope[{EXTRAS}] @ {ours.as_uri()}")
     # the same version may have different sources, so these two are always reinstalled
@@ -50,10 +50,12 @@ def make_environment() -> Path:
     return python
 
 
-def checkout_wheel(python: Path, folder: Path) -> Path:
-    """The wheel of this checkout, built in that folder, which is emptied."""
+def checkout_wheel(python: Path, folder: Path, compiled: str = "0") -> Path:
+    """The wheel of this checkout, built in that folder, which is emptied; with "1" for this system only."""
     shutil.rmtree(folder, ignore_errors=True)
-    run(python, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", folder, ROOT)
+    run(
+        python, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", folder, ROOT, GLYPHSCOPE_COMPILED=compiled
+    )
     return next(folder.glob("glyphscope-*.whl"))
 
 

@@ -230,7 +230,8 @@ def llama_wheel(portable: bool = False, python: Path = PYTHON) -> Path:
 
 def fingerprint() -> str:
     """A digest that changes if the packages to install change."""
-    text = (ROOT / "pyproject.toml").read_bytes() + Path(__file__).read_bytes()
+    rows = ROOT / "engine/glyphscope/models/decoding/rows.c"
+    text = b"".join(path.read_bytes() for path in (ROOT / "pyproject.toml", Path(__file__), rows))
     return hashlib.sha256(text + sys.version.encode() + build_options().encode()).hexdigest()
 
 

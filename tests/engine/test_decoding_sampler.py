@@ -15,7 +15,16 @@ from examples import at_most
 from glyphscope.base.errors import ModelError, PromptError
 from glyphscope.events import Sampling
 from glyphscope.models import embedded_path
-from glyphscope.models.decoding import Allowed, Draw, Evidence, SamplerState, best_token, text_decoder, top
+from glyphscope.models.decoding import (
+    Allowed,
+    Draw,
+    Evidence,
+    SamplerState,
+    best_token,
+    compiled,
+    text_decoder,
+    top,
+)
 from glyphscope.models.tokens import read_pieces
 
 floats = st.floats(-20, 20, width=32)
@@ -156,9 +165,20 @@ def test_the_same_seed_samples_the_same_tokens():
     assert counts.min() > 130 and counts.max() < 280, "sampling from a flat distribution is uniform"
 
 
+@pytest.fixture(scope="module", params=["compiled", "numpy"])
+def read_by(request):
+    """Evidence is read by the compiled pass where there is one, and by numpy."""
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param == "numpy":
+            patch.setattr("glyphscope.models.decoding.rows.compiled", lambda: None)
+        elif compiled() is None:
+            pytest.skip("rows.c is not compiled here")
+        yield
+
+
 @at_most(300)
 @given(rows, st.integers(0, 10**6))
-def test_the_evidence_adds_up(row, place):
+def test_the_evidence_adds_up(read_by, row, place):
     token = place % row.size
     allowed = np.arange(row.size) % 2 == 0
     evidence = Evidence(row, allowed=Allowed.of(allowed))
@@ -176,7 +196,7 @@ def test_the_evidence_adds_up(row, place):
 
 
 @pytest.mark.parametrize("share", [0.0, 0.0003, 0.4, 0.997, 1.0])
-def test_the_evidence_of_a_large_vocabulary_is_that_of_double_precision(share):
+def test_the_evidence_of_a_large_vocabulary_is_that_of_double_precision(read_by, share):
     random = np.random.default_rng(3)
     row = random.normal(0, 3, 150_003).astype(np.float32)
     row[[5, 70_000]] = [19, 18.5]
@@ -211,7 +231,7 @@ def test_allowed_tokens_are_the_same_as_bits_and_as_booleans(bools, more):
     assert Allowed.listing(ids, len(bools)).bools.tolist() == bools
 
 
-def test_logits_of_minus_infinity_leave_the_entropy_a_number():
+def test_logits_of_minus_infinity_leave_the_entropy_a_number(read_by):
     evidence = Evidence(np.array([0, 0, -np.inf, -np.inf], dtype=np.float32))
     assert evidence.entropy == pytest.approx(1)
     assert evidence.logprob(0) == pytest.approx(math.log(0.5))

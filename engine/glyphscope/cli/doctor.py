@@ -16,6 +16,7 @@ from glyphscope.cli.options import JsonOption
 from glyphscope.cli.output import console, print_json, print_text
 from glyphscope.cli.probes import Finding
 from glyphscope.events import RunRequest, default_order
+from glyphscope.models.decoding import rows
 from glyphscope.models.files import inspect_file
 from glyphscope.models.finding import find_models
 from glyphscope.models.opening import EMBEDDED, embedded_path
@@ -53,6 +54,12 @@ def _examine(deep: bool) -> Iterator[Finding]:
     yield probes.display()
     yield _model()
     yield probes.model_process()
+    compiled = rows.compiled() is not None
+    yield Finding(
+        "evidence",
+        True,
+        "compiled" if compiled else "numpy, in three times the time (docs: performance)",
+    )
     here = places()
     for name, folder in (
         ("settings", here.config),

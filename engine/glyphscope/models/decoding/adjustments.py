@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from glyphscope.base.errors import PromptError
 from glyphscope.events import Sampling, read_bias
+from glyphscope.models.decoding.rows import Logits
 
-Logits = NDArray[np.float32]
-"""Shape (vocabulary,)."""
 Adjustment: TypeAlias = Callable[[Logits, Sequence[int]], object]
 """Changes the logits in place, given the text's tokens so far."""
 

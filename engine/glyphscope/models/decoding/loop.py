@@ -17,17 +17,12 @@ from numpy.typing import NDArray
 
 from glyphscope.base.errors import GrammarError, ModelError
 from glyphscope.events import Alternative, EvidenceKind, Narrowed, Origin, Sampling, TokenStep
-from glyphscope.models.decoding.adjustments import Logits
 from glyphscope.models.decoding.budget import TokenBudget
 from glyphscope.models.decoding.mask import Constraint
 from glyphscope.models.decoding.response_prefix import PrefixToken
-from glyphscope.models.decoding.sampler import FEW, Allowed, Draw, SamplerState, top
+from glyphscope.models.decoding.rows import Allowed, Logits, top, weigh
+from glyphscope.models.decoding.sampler import Draw, SamplerState
 from glyphscope.models.decoding.text import shown, text_decoder
-
-_FLOOR = np.float32(-100.0)
-"""Logits this far below the best are practically impossible (e^-100)."""
-_PIECE = 1 << 15
-"""The logits in a piece, whose weights stay in the caches."""
 
 
 def best_token(logits: Logits) -> int:
@@ -45,37 +40,15 @@ def best_token(logits: Logits) -> int:
 class Evidence:
     """The raw distribution of one step: natural logarithms, probabilities, and the entropy in bits.
 
-    `logits` have the shape (vocabulary,). One pass over them, in pieces that stay in the processor's caches; the sums
-    of float32 in a piece are added in float64.
+    `logits` have the shape (vocabulary,).
     """
 
     def __init__(self, logits: Logits, best: int | None = None, allowed: Allowed | None = None) -> None:
         """`best` is the result of `best_token`, if known. Raises the same ModelError."""
         self._logits, self._allowed = logits, allowed
         self._best = logits[best_token(logits) if best is None else best]
-        many = allowed is not None and FEW < allowed.count < allowed.size - FEW
-        self._total, self._mean, self._sum = self._sums(logits, allowed if many else None)
-        if math.isnan(self._mean):  # tokens that the model itself rules out: 0 times -inf
-            possible = np.maximum(logits, self._best + _FLOOR)
-            self._total, self._mean, self._sum = self._sums(possible, allowed if many else None)
+        self._total, self._mean, self._feasible = weigh(logits, self._best, allowed)
         self._log_total = math.log(self._total)
-
-    def _sums(self, logits: Logits, allowed: Allowed | None) -> tuple[float, float, float]:
-        """The sums of all weights, of weights times their logarithms, and of the allowed weights."""
-        total = mean = feasible = 0.0
-        weights, other = np.empty((2, min(_PIECE, logits.size)), np.float32)
-        with np.errstate(invalid="ignore"):
-            for start in range(0, logits.size, _PIECE):
-                piece = logits[start : start + _PIECE]
-                weights, other = weights[: piece.size], other[: piece.size]
-                np.subtract(piece, self._best, out=other)
-                np.exp(other, out=weights)
-                total += float(weights.sum())  # in pairs: dot with ones is faster, with errors of 3e-6
-                mean += float(np.dot(weights, other))
-                if allowed is not None:
-                    np.copyto(other, allowed.bools[start : start + _PIECE])
-                    feasible += float(np.dot(weights, other))
-        return total, mean, feasible
 
     def _weights(self, ids: Any) -> NDArray[np.float32]:
         return np.exp(self._logits[ids] - self._best)  # type: ignore[no-any-return]
@@ -97,17 +70,7 @@ class Evidence:
     @property
     def feasible(self) -> float:
         """The share of raw probability on allowed tokens."""
-        allowed = self._allowed
-        if allowed is None:
-            return 1.0
-        if allowed.count <= FEW:
-            self._sum = float(self._weights(allowed.ids()).sum(dtype=np.float64))
-        elif (others := allowed.others()) is not None:
-            excluded = float(self._weights(others).sum(dtype=np.float64)) / self._total
-            if excluded < 0.9:
-                return 1.0 - excluded
-            self._sum = self._sums(self._logits, allowed)[2]  # as little would be left of the digits
-        return min(1.0, self._sum / self._total)
+        return min(1.0, self._feasible / self._total)
 
     def alternatives(self, count: int, draw: Draw, pieces: list[bytes]) -> tuple[Alternative, ...]:
         """The `count` most probable tokens and the chosen one, masked ones included; empty for a count of 0."""

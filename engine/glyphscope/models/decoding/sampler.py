@@ -10,85 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from glyphscope.events import Filter, Sampling
-from glyphscope.models.decoding.adjustments import Logits, adjustments
+from glyphscope.models.decoding.adjustments import adjustments
+from glyphscope.models.decoding.rows import FEW, Allowed, Logits, top
 
-_BLOCK = 64
-"""Logits in a block; only the maximum of each block is compared first."""
-_LEAST = float(np.finfo(np.float32).min)
 _MANY = 4096
-"""From this number of tokens on, sorting by integers and selecting the reported ones is faster."""
-FEW = 2000
-"""Up to this number of tokens, listing them is faster than a pass over the vocabulary."""
-
-
-class Allowed:
-    """The tokens that the constraint allows next, a bit for each, as llguidance writes them.
-
-    Of 262,144 tokens, they are counted in 3 µs and a few of them listed in 10: a fifth of the time with booleans.
-    """
-
-    __slots__ = ("_bools", "bits", "count", "size")
-
-    def __init__(self, bits: NDArray[np.uint32], size: int) -> None:
-        """`bits` of the first `size` tokens, the lowest bit first; those after them are 0."""
-        self.bits, self.size = bits, size
-        self.count = int(np.bitwise_count(bits).sum())
-        self._bools: NDArray[np.bool_] | None = None
-
-    @classmethod
-    def of(cls, bools: NDArray[np.bool_]) -> Allowed:
-        """Those that are true, shape (vocabulary,)."""
-        size = bools.size
-        bits = np.zeros((size + 31) // 32, np.uint32)
-        bits.view(np.uint8)[: (size + 7) // 8] = np.packbits(bools, bitorder="little")
-        return cls(bits, size)
-
-    @classmethod
-    def listing(cls, ids: Sequence[int], size: int) -> Allowed:
-        """These tokens of a vocabulary of that size."""
-        return cls(np.zeros((size + 31) // 32, np.uint32), size).with_tokens(ids)
-
-    def with_tokens(self, ids: Sequence[int]) -> Allowed:
-        """These tokens too."""
-        bits = self.bits.copy()
-        for token in ids:
-            bits[token >> 5] |= np.uint32(1 << (token & 31))
-        return Allowed(bits, self.size)
-
-    @property
-    def bools(self) -> NDArray[np.bool_]:
-        """Whether each token is allowed, shape (vocabulary,)."""
-        if self._bools is None:
-            self._bools = _bits(self.bits, self.size)
-        return self._bools
-
-    def __contains__(self, token: int) -> bool:
-        return token < self.size and bool(self.bits[token >> 5] >> np.uint32(token & 31) & np.uint32(1))
-
-    def ids(self) -> NDArray[np.int64]:
-        """The allowed tokens, ascending."""
-        return _listed(self.bits) if self.count <= FEW else np.flatnonzero(self.bools)
-
-    def others(self) -> NDArray[np.int64] | None:
-        """The tokens that are not allowed, ascending, if they are few."""
-        if self.size - self.count > FEW:
-            return None
-        found = _listed(~self.bits)
-        return found[: self.size - self.count]
-
-
-def _bits(words: NDArray[np.uint32], count: int | None = None) -> NDArray[np.bool_]:
-    return np.unpackbits(words.view(np.uint8), count=count, bitorder="little").view(np.bool_)
-
-
-def _listed(words: NDArray[np.uint32]) -> NDArray[np.int64]:
-    """The places of the bits that are set, few of them."""
-    used = np.flatnonzero(words != 0)  # of booleans: ten times as fast
-    places: NDArray[np.int64] = np.flatnonzero(_bits(words[used]))
-    places += (used[places >> 5] << 5) - (places & ~31)
-    return places
-
-
+"""From this number of tokens on, selecting the reported ones first is faster."""
 Places: TypeAlias = range | NDArray[np.intp]
 """Indices of candidates."""
 
@@ -144,41 +70,6 @@ class Draw:
             ids, probabilities = ids[reported], probabilities[reported]
         same = ids == np.asarray(tokens)[:, np.newaxis]
         return (same @ probabilities).tolist()  # type: ignore[no-any-return]
-
-
-def top(logits: Logits, k: int) -> NDArray[np.int64]:
-    """The ids of the `k` largest logits in descending order, lower ids first among equals, without logits of -inf.
-
-    The k-th largest of the maxima of blocks is a lower bound of the k-th largest logit, so only the few logits above
-    it need sorting, and only their blocks are read again: 30 µs for 262,144 logits.
-    """
-    if 0 < k < logits.size // _BLOCK:
-        whole = logits.size - logits.size % _BLOCK
-        blocks = logits[:whole].reshape(_BLOCK, -1)
-        maxima = blocks.max(axis=0)
-        bound = max(np.partition(maxima, -k)[-k], _LEAST)
-        large = np.flatnonzero(maxima >= bound)
-        rows, places = np.nonzero(blocks[:, large] >= bound)
-        last = np.flatnonzero(logits[whole:] >= bound) + whole
-        ids = np.concatenate((rows * blocks.shape[1] + large[places], last))
-    else:
-        ids = np.flatnonzero(logits > -np.inf)
-    falling = -logits[ids]
-    if ids.size > _MANY:
-        return _by_number(falling, ids)[: k if k > 0 else None]
-    order = np.argsort(falling, kind="stable")
-    return ids[order[:k] if k > 0 else order]
-
-
-def _by_number(numbers: Logits, ids: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The ids by ascending numbers, lower ids first among equals: 5 ms for 262,144, where a stable sort takes 25.
-
-    The bits of floats sort like integers if the bits below the sign are inverted in negative numbers.
-    """
-    bits = (numbers + np.float32(0.0)).view(np.int32)  # changes -0.0 to 0.0
-    keys = (bits ^ ((bits >> 31) & np.int32(0x7FFFFFFF))).astype(np.int64) << 32 | ids
-    keys.sort()
-    return keys & 0xFFFFFFFF
 
 
 class SamplerState:
