@@ -1,7 +1,7 @@
 """Compiles `rows.c` of the engine while the program is installed from its source, for hatchling.
 
-An editable installation tries it, and is complete without it. A wheel has it only with GLYPHSCOPE_COMPILED=1, and is then one
-for this system; the published one is for all, and reads the rows with numpy.
+An editable installation tries it, and is complete without it. A wheel has it only with GLYPHSCOPE_COMPILED=1, and is
+then for this system only; the published one is for all, and reads the rows with numpy.
 """
 
 from __future__ import annotations

@@ -22,6 +22,7 @@ from glyphscope.models.decoding import (
     SamplerState,
     best_token,
     compiled,
+    exclude,
     text_decoder,
     top,
 )
@@ -229,6 +230,18 @@ def test_allowed_tokens_are_the_same_as_bits_and_as_booleans(bools, more):
     assert [token for token in range(len(bools) + 40) if token in allowed] == ids
     assert allowed.with_tokens(more).ids().tolist() == sorted({*ids, *more})
     assert Allowed.listing(ids, len(bools)).bools.tolist() == bools
+
+
+def test_tokens_that_are_not_allowed_are_excluded_and_the_others_kept(read_by):
+    random = np.random.default_rng(4)
+    for size in (1, 31, 100, 50_003):
+        for share in (0.0, 0.5, 1.0):
+            bools = random.random(size) < share
+            row = random.normal(0, 3, size).astype(np.float32)
+            row[: size // 3] = -np.inf
+            expected = np.where(bools, row, -np.inf)
+            exclude(row, Allowed.of(bools))
+            assert (row == expected).all()
 
 
 def test_logits_of_minus_infinity_leave_the_entropy_a_number(read_by):

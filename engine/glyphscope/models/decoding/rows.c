@@ -20,6 +20,7 @@ typedef float Floats __attribute__((vector_size(4 * LANES)));
 typedef int32_t Ints __attribute__((vector_size(4 * LANES)));
 typedef double Doubles __attribute__((vector_size(8 * LANES)));
 
+static const Ints bit = {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768}; /* of a lane */
 static const float LEAST = -87.0f; /* e^-87 is about the least normal float32; what is below it counts as that */
 
 /* The next numbers of a row that ends at `end`; -inf after it. */
@@ -60,7 +61,6 @@ INLINE double sum(Doubles values) {
 
 /* The sums of the weights e^(x - best), of the weights times x - best, and of the weights whose bit is set. */
 FOR_EACH_PROCESSOR void weigh(const float *row, size_t count, float best, const uint16_t *bits, double *sums) {
-    static const Ints bit = {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768};
     const float *end = row + count;
     Doubles totals = {0}, means = {0}, feasibles = {0};
     while (row < end) {
@@ -78,4 +78,18 @@ FOR_EACH_PROCESSOR void weigh(const float *row, size_t count, float best, const 
         feasibles += __builtin_convertvector(feasible, Doubles);
     }
     sums[0] = sum(totals), sums[1] = sum(means), sums[2] = sum(feasibles);
+}
+
+/* Makes -inf of each number of a row whose bit is not set. */
+FOR_EACH_PROCESSOR void exclude(float *row, size_t count, const uint16_t *bits) {
+    const Ints none = (Ints)(-INFINITY + (Floats){0});
+    float *end = row + count;
+    for (; end - row >= LANES; row += LANES, bits++) {
+        Ints allowed = (bit & *bits) != 0;
+        Floats values = next(row, end);
+        values = (Floats)((allowed & (Ints)values) | (~allowed & none));
+        memcpy(row, &values, sizeof values);
+    }
+    for (int lane = 0; row + lane < end; lane++)
+        if (!(*bits >> lane & 1)) row[lane] = -INFINITY;
 }

@@ -115,28 +115,39 @@ _PIECE = 1 << 15
 
 @cache
 def compiled() -> Any:
-    """The function `weigh` of `rows.c`; None if it is not compiled, or GLYPHSCOPE_COMPILED is 0."""
+    """The functions of `rows.c`; None if it is not compiled, or GLYPHSCOPE_COMPILED is 0."""
     if os.environ.get("GLYPHSCOPE_COMPILED") == "0" or sys.byteorder != "little":
         return None
     try:
-        found = ctypes.CDLL(str(COMPILED)).weigh
+        found = ctypes.CDLL(str(COMPILED))
     except OSError:  # none, or for another system
         return None
-    address = ctypes.c_void_p
-    found.argtypes, found.restype = (address, ctypes.c_size_t, ctypes.c_float, address, address), None
+    address, size = ctypes.c_void_p, ctypes.c_size_t
+    found.weigh.argtypes, found.weigh.restype = (address, size, ctypes.c_float, address, address), None
+    found.exclude.argtypes, found.exclude.restype = (address, size, address), None
     return found
 
 
 def weigh(logits: Logits, best: float, allowed: Allowed | None) -> Weights:
     """The sums of a row whose largest logit is `best`: float32 in pieces, which are added in float64."""
-    function = compiled()
-    if function is None or not logits.flags.c_contiguous:
+    functions = compiled()
+    if functions is None or not logits.flags.c_contiguous:
         return _weigh(logits, np.float32(best), allowed)
     sums = (ctypes.c_double * 3)()
     bits = None if allowed is None else _address(allowed.bits)
-    function(_address(logits), logits.size, best, bits, sums)
+    functions.weigh(_address(logits), logits.size, best, bits, sums)
     total, mean, feasible = sums
     return Weights(total, mean, total if allowed is None else feasible)
+
+
+def exclude(logits: Logits, allowed: Allowed) -> None:
+    """Make -inf of the logits of all other tokens. `logits` are memory of the caller."""
+    if (functions := compiled()) is not None:
+        functions.exclude(_address(logits), logits.size, _address(allowed.bits))
+    elif (others := allowed.others()) is not None:
+        logits[others] = -np.inf
+    else:  # no branch for each token, which takes 0.6 ms if allowed ones are anywhere
+        np.minimum(logits, (allowed.bools - np.float32(0.5)) * np.float32(np.inf), out=logits)
 
 
 def _address(array: NDArray[Any]) -> int:

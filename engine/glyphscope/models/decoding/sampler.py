@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 
 from glyphscope.events import Filter, Sampling
 from glyphscope.models.decoding.adjustments import adjustments
-from glyphscope.models.decoding.rows import FEW, Allowed, Logits, top
+from glyphscope.models.decoding.rows import FEW, Allowed, Logits, exclude, top
 
+_FEW = 200
+"""Up to this number of candidates, a dictionary of all is faster than looking for those asked for."""
 _MANY = 4096
 """From this number of tokens on, selecting the reported ones first is faster."""
 Places: TypeAlias = range | NDArray[np.intp]
@@ -46,8 +48,11 @@ class Draw:
         candidates = self.candidates
         if candidates is None:
             return [""] * len(tokens)
-        places = np.flatnonzero(np.isin(candidates, tokens)).tolist()
-        place_of = dict(zip(candidates[places].tolist(), places))
+        if candidates.size <= _FEW:
+            place_of = {token: place for place, token in enumerate(candidates.tolist())}
+        else:
+            places = np.flatnonzero(np.isin(candidates, tokens)).tolist()
+            place_of = dict(zip(candidates[places].tolist(), places))
         return [self._removed(place_of.get(token)) for token in tokens]
 
     def _removed(self, place: int | None) -> Filter:
@@ -109,19 +114,17 @@ class SamplerState:
     def put(self, token: int, logits: Logits, allowed: Allowed | None, recent: Sequence[int]) -> Draw:
         """Put that token in place of a sampled one; uses no random number."""
         sampling = self._sampling
-        if self._adjustments:
+        few = allowed is not None and allowed.count <= FEW
+        if self._adjustments or (allowed is not None and not few):
             logits = self._copied(logits)
             for adjust in self._adjustments:
                 adjust(logits, recent)
         ids: NDArray[np.int64] | None = None
-        if allowed is not None and allowed.count <= FEW:
+        if allowed is not None and few:
             ids = allowed.ids()
             logits = logits[ids]
-        elif allowed is not None and (others := allowed.others()) is not None:
-            logits = logits if self._adjustments else self._copied(logits)
-            logits[others] = -np.inf
         elif allowed is not None:
-            logits = np.where(allowed.bools, logits, np.float32(-np.inf))
+            exclude(logits, allowed)
         if sampling.temperature <= 0:
             best = int(logits.argmax())
             return Draw(token, np.array([best if ids is None else int(ids[best])]), np.ones(1))
