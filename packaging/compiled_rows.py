@@ -7,9 +7,11 @@ then for this system only; the published one is for all, and reads the rows with
 from __future__ import annotations
 
 import os
+import platform
 import shutil
 import subprocess
 import sysconfig
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,8 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 FOLDER = Path("engine/glyphscope/models/decoding")
 FLAGS = ("-O3", "-shared", "-fPIC", "-Wno-psabi")
+MARCH = {"editable": "native", "standard": "x86-64-v3"}
+"""The oldest x86-64 processor on which it runs: this one, or what llama.cpp in the packaged program needs too."""
 
 
 class CompiledRows(BuildHookInterface):
@@ -25,7 +29,8 @@ class CompiledRows(BuildHookInterface):
         if self.target_name != "wheel" or not asked:
             return
         source, made = (Path(self.root) / FOLDER / name for name in ("rows.c", "rows-c.so"))
-        if (error := compile_rows(source, made)) is not None:
+        march = [f"-march={MARCH[version]}"] if platform.machine().lower() in ("x86_64", "amd64") else []
+        if (error := compile_rows(source, made, march)) is not None:
             self.app.display_warning(f"rows.c is not compiled ({error}): evidence is read with numpy")
         elif version != "editable":
             build_data["pure_python"] = False
@@ -33,13 +38,15 @@ class CompiledRows(BuildHookInterface):
             build_data["force_include"][str(made)] = "glyphscope/models/decoding/rows-c.so"
 
 
-def compile_rows(source: Path, made: Path) -> str | None:
+def compile_rows(source: Path, made: Path, flags: Sequence[str]) -> str | None:
     """Compile it. Returns why not."""
     compiler = next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))), None)
     if compiler is None:
         return "there is no C compiler"
     part = made.with_suffix(".part")  # replaced at once: a running program has the old one open
-    done = subprocess.run([compiler, *FLAGS, "-o", part, source], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [compiler, *FLAGS, *flags, "-o", part, source], capture_output=True, text=True, check=False
+    )
     if done.returncode:
         part.unlink(missing_ok=True)
         return (done.stderr.strip().splitlines() or ["the compiler failed"])[0]

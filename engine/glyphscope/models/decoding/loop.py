@@ -13,7 +13,6 @@ from typing import Any, NamedTuple, Protocol
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from glyphscope.base.errors import GrammarError, ModelError
 from glyphscope.events import Alternative, EvidenceKind, Narrowed, Origin, Sampling, TokenStep
@@ -50,9 +49,6 @@ class Evidence:
         self._total, self._mean, self._feasible = weigh(logits, self._best, allowed)
         self._log_total = math.log(self._total)
 
-    def _weights(self, ids: Any) -> NDArray[np.float32]:
-        return np.exp(self._logits[ids] - self._best)  # type: ignore[no-any-return]
-
     def logprob(self, token: int) -> float:
         """The token's raw log-probability."""
         return float(self._logits[token]) - float(self._best) - self._log_total
@@ -79,7 +75,8 @@ class Evidence:
         ids = top(self._logits, count).tolist()
         if draw.id not in ids:
             ids.append(draw.id)
-        raw = (self._weights(ids) / self._total).tolist()
+        best, total = float(self._best), self._total
+        raw = [math.exp(logit - best) / total for logit in self._logits[ids].tolist()]
         final = draw.probability_of(ids)
         allowed = self._allowed
         free = [allowed is None or token in allowed for token in ids]

@@ -132,6 +132,7 @@ class TokenMask:
         self._check()
         self._size = tokenizer.vocab_size
         self._bits = np.zeros((self._size + 31) // 32, dtype=np.uint32)
+        self._address = self._bits.ctypes.data
         self._last = np.uint32(0xFFFFFFFF >> -self._size % 32)  # the bits of the last word that are tokens
 
     @property
@@ -142,7 +143,7 @@ class TokenMask:
         return list(self._matcher.compute_ff_tokens())
 
     def allowed(self) -> Allowed:
-        self._matcher.unsafe_compute_mask_ptr(self._bits.ctypes.data, self._bits.nbytes)
+        self._matcher.unsafe_compute_mask_ptr(self._address, self._bits.nbytes)
         self._check()
         bits = self._bits.copy()
         bits[-1] &= self._last

@@ -1,26 +1,27 @@
 /* Passes over a row of logits that read each number once; rows.py has the same with numpy.
 
-   Vectors of 16 floats: the compiler puts them into the registers that a processor has, in three versions on x86-64, of
-   which the loader takes one. */
+   In vectors as wide as the processor's registers: compilers make scalar code of comparisons of wider ones. A mask has a
+   bit for each number of a row, the lowest bit of a word first. */
 
 #include <math.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-#if defined(__x86_64__) && defined(__GLIBC__)
-#define FOR_EACH_PROCESSOR __attribute__((target_clones("avx512f", "arch=haswell", "default")))
-#else
-#define FOR_EACH_PROCESSOR
-#endif
 #define INLINE static inline __attribute__((always_inline))
-
-enum { LANES = 16, BLOCK = 64 }; /* of a block: the sums of float32, and one comparison */
+#if defined(__AVX512F__)
+enum { LANES = 16 };
+#elif defined(__AVX2__)
+enum { LANES = 8 };
+#else
+enum { LANES = 4 };
+#endif
+enum { BLOCK = 64 * LANES }; /* summed in float32; blocks are added in float64 */
 typedef float Floats __attribute__((vector_size(4 * LANES)));
 typedef int32_t Ints __attribute__((vector_size(4 * LANES)));
+typedef int64_t Longs __attribute__((vector_size(4 * LANES)));
 typedef double Doubles __attribute__((vector_size(8 * LANES)));
 
-static const Ints bit = {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768}; /* of a lane */
 static const float LEAST = -87.0f; /* e^-87 is about the least normal float32; what is below it counts as that */
 
 /* The next numbers of a row that ends at `end`; -inf after it. */
@@ -35,6 +36,14 @@ INLINE Floats next(const float *at, const float *end) {
 
 INLINE Floats where(Ints mask, Floats yes, Floats no) {
     return (Floats)((mask & (Ints)yes) | (~mask & (Ints)no));
+}
+
+/* The lanes whose bits are set. */
+INLINE Ints allowed(const uint32_t *mask, size_t at) {
+    int32_t bits = (int32_t)(mask[at / 32] >> at % 32);
+    Ints each = {0};
+    for (int lane = 0; lane < LANES; lane++) each[lane] = 1 << lane;
+    return (each & bits) != 0;
 }
 
 /* e^x of LEAST <= x <= 0: 2^n times the series of e^r to its seventh power; |r| <= ln(2)/2, so that the rest is 6e-9. */
@@ -59,19 +68,18 @@ INLINE double sum(Doubles values) {
     return all;
 }
 
-/* The sums of the weights e^(x - best), of the weights times x - best, and of the weights whose bit is set. */
-FOR_EACH_PROCESSOR void weigh(const float *row, size_t count, float best, const uint16_t *bits, double *sums) {
-    const float *end = row + count;
+/* The sums of the weights e^(x - best), of the weights times x - best, and of the allowed weights. */
+void weigh(const float *row, size_t count, float best, const uint32_t *mask, double *sums) {
     Doubles totals = {0}, means = {0}, feasibles = {0};
-    while (row < end) {
+    for (size_t at = 0; at < count;) {
         Floats total = {0}, mean = {0}, feasible = {0};
-        for (int vector = 0; vector < BLOCK && row < end; vector++, row += LANES) {
-            Floats x = next(row, end) - best;
+        for (size_t end = at + BLOCK; at < end && at < count; at += LANES) {
+            Floats x = next(row + at, row + count) - best;
             x = where(x < LEAST, LEAST + (Floats){0}, x);
             Floats weight = exponential(x);
             total += weight;
             mean += weight * x;
-            if (bits) feasible += (Floats)((Ints)weight & ((bit & *bits++) != 0));
+            if (mask) feasible += (Floats)((Ints)weight & allowed(mask, at));
         }
         totals += __builtin_convertvector(total, Doubles);
         means += __builtin_convertvector(mean, Doubles);
@@ -80,16 +88,56 @@ FOR_EACH_PROCESSOR void weigh(const float *row, size_t count, float best, const 
     sums[0] = sum(totals), sums[1] = sum(means), sums[2] = sum(feasibles);
 }
 
-/* Makes -inf of each number of a row whose bit is not set. */
-FOR_EACH_PROCESSOR void exclude(float *row, size_t count, const uint16_t *bits) {
-    const Ints none = (Ints)(-INFINITY + (Floats){0});
-    float *end = row + count;
-    for (; end - row >= LANES; row += LANES, bits++) {
-        Ints allowed = (bit & *bits) != 0;
-        Floats values = next(row, end);
-        values = (Floats)((allowed & (Ints)values) | (~allowed & none));
-        memcpy(row, &values, sizeof values);
+/* Copies a row, with -inf in place of each number that is not allowed. */
+void copy_allowed(const float *row, size_t count, const uint32_t *mask, float *out) {
+    size_t at = 0;
+    for (; count - at >= LANES; at += LANES) {
+        Floats values = where(allowed(mask, at), next(row + at, row + count), -INFINITY + (Floats){0});
+        memcpy(out + at, &values, sizeof values);
     }
-    for (int lane = 0; row + lane < end; lane++)
-        if (!(*bits >> lane & 1)) row[lane] = -INFINITY;
+    for (; at < count; at++) out[at] = mask[at / 32] >> at % 32 & 1 ? row[at] : -INFINITY;
+}
+
+/* Whether one of so many vectors has a number above the bound. */
+INLINE int any_above(const float *at, int vectors, float bound) {
+    Ints found = {0};
+    for (int vector = 0; vector < vectors; vector++, at += LANES) {
+        Floats values;
+        memcpy(&values, at, sizeof values);
+        found |= values > bound;
+    }
+    int64_t any = 0;
+    for (int pair = 0; pair < LANES / 2; pair++) any |= ((Longs)found)[pair];
+    return any != 0;
+}
+
+/* The `most` largest numbers in descending order with their places, the first among equals, without -inf. Returns how
+   many there are. */
+size_t largest(const float *row, size_t count, size_t most, int64_t *places, float *values) {
+    enum { WIDE = 16 * LANES, NARROW = 2 * LANES }; /* soon few numbers are above the bound: look at many at once */
+    size_t found = 0, at = 0;
+    float bound = -INFINITY;
+    while (at < count) {
+        size_t end = count;
+        if (count - at >= NARROW) {
+            if (at % WIDE == 0 && count - at >= WIDE && !any_above(row + at, WIDE / LANES, bound)) {
+                at += WIDE;
+                continue;
+            }
+            end = at + NARROW;
+            if (!any_above(row + at, NARROW / LANES, bound)) at = end;
+        }
+        for (; at < end; at++) {
+            if (!(row[at] > bound)) continue;
+            size_t place = found < most ? found++ : most - 1;
+            for (; place > 0 && values[place - 1] < row[at]; place--) {
+                values[place] = values[place - 1];
+                places[place] = places[place - 1];
+            }
+            values[place] = row[at];
+            places[place] = (int64_t)at;
+            if (found == most) bound = values[most - 1];
+        }
+    }
+    return found;
 }

@@ -20,6 +20,8 @@ from numpy.typing import NDArray
 
 Logits = NDArray[np.float32]
 """Shape (vocabulary,)."""
+_FEW = 64
+"""Up to this number of tokens, the largest are kept sorted while the row is read."""
 _BLOCK = 64
 """Logits in a block; only the maximum of each block is compared first."""
 _LEAST = float(np.finfo(np.float32).min)
@@ -71,7 +73,7 @@ class Allowed:
         return self._bools
 
     def __contains__(self, token: int) -> bool:
-        return token < self.size and bool(self.bits[token >> 5] >> np.uint32(token & 31) & np.uint32(1))
+        return token < self.size and bool(self.bits.item(token >> 5) >> (token & 31) & 1)
 
     def ids(self) -> NDArray[np.int64]:
         """The allowed tokens, ascending."""
@@ -124,7 +126,8 @@ def compiled() -> Any:
         return None
     address, size = ctypes.c_void_p, ctypes.c_size_t
     found.weigh.argtypes, found.weigh.restype = (address, size, ctypes.c_float, address, address), None
-    found.exclude.argtypes, found.exclude.restype = (address, size, address), None
+    found.largest.argtypes, found.largest.restype = (address, size, size, address, address), size
+    found.copy_allowed.argtypes, found.copy_allowed.restype = (address, size, address, address), None
     return found
 
 
@@ -140,14 +143,16 @@ def weigh(logits: Logits, best: float, allowed: Allowed | None) -> Weights:
     return Weights(total, mean, total if allowed is None else feasible)
 
 
-def exclude(logits: Logits, allowed: Allowed) -> None:
-    """Make -inf of the logits of all other tokens. `logits` are memory of the caller."""
-    if (functions := compiled()) is not None:
-        functions.exclude(_address(logits), logits.size, _address(allowed.bits))
+def copy_allowed(logits: Logits, allowed: Allowed, out: Logits) -> None:
+    """Copy the logits of allowed tokens, and -inf for the others."""
+    functions = compiled()
+    if functions is not None and logits.flags.c_contiguous:
+        functions.copy_allowed(_address(logits), logits.size, _address(allowed.bits), _address(out))
     elif (others := allowed.others()) is not None:
-        logits[others] = -np.inf
+        np.copyto(out, logits)
+        out[others] = -np.inf
     else:  # no branch for each token, which takes 0.6 ms if allowed ones are anywhere
-        np.minimum(logits, (allowed.bools - np.float32(0.5)) * np.float32(np.inf), out=logits)
+        np.minimum(logits, (allowed.bools - np.float32(0.5)) * np.float32(np.inf), out=out)
 
 
 def _address(array: NDArray[Any]) -> int:
@@ -202,6 +207,10 @@ def top(logits: Logits, k: int) -> NDArray[np.int64]:
     The k-th largest of the maxima of blocks is a lower bound of the k-th largest logit, so only the few logits above
     it need sorting, and only their blocks are read again: 30 µs for 262,144 logits.
     """
+    functions = compiled()
+    if functions is not None and 0 < k <= _FEW and logits.flags.c_contiguous:
+        ids, values = np.empty(k, np.int64), np.empty(k, np.float32)
+        return ids[: functions.largest(_address(logits), logits.size, k, _address(ids), _address(values))]
     if 0 < k < logits.size // _BLOCK:
         whole = logits.size - logits.size % _BLOCK
         blocks = logits[:whole].reshape(_BLOCK, -1)

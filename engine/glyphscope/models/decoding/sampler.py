@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from glyphscope.events import Filter, Sampling
 from glyphscope.models.decoding.adjustments import adjustments
-from glyphscope.models.decoding.rows import FEW, Allowed, Logits, exclude, top
+from glyphscope.models.decoding.rows import FEW, Allowed, Logits, copy_allowed, top
 
 _FEW = 200
 """Up to this number of candidates, a dictionary of all is faster than looking for those asked for."""
@@ -114,17 +114,13 @@ class SamplerState:
     def put(self, token: int, logits: Logits, allowed: Allowed | None, recent: Sequence[int]) -> Draw:
         """Put that token in place of a sampled one; uses no random number."""
         sampling = self._sampling
-        few = allowed is not None and allowed.count <= FEW
-        if self._adjustments or (allowed is not None and not few):
-            logits = self._copied(logits)
-            for adjust in self._adjustments:
-                adjust(logits, recent)
-        ids: NDArray[np.int64] | None = None
-        if allowed is not None and few:
-            ids = allowed.ids()
+        ids = allowed.ids() if allowed is not None and allowed.count <= FEW else None
+        if self._adjustments or (allowed is not None and ids is None):
+            logits = self._copied(logits, allowed if ids is None else None)
+        for adjust in self._adjustments:
+            adjust(logits, recent)
+        if ids is not None:
             logits = logits[ids]
-        elif allowed is not None:
-            exclude(logits, allowed)
         if sampling.temperature <= 0:
             best = int(logits.argmax())
             return Draw(token, np.array([best if ids is None else int(ids[best])]), np.ones(1))
@@ -137,11 +133,14 @@ class SamplerState:
             weights = _softmax(_at(chosen, last) / sampling.temperature)
         return Draw(token, _at(candidates, last), weights, candidates, self._filters, kept)
 
-    def _copied(self, logits: Logits) -> Logits:
+    def _copied(self, logits: Logits, allowed: Allowed | None) -> Logits:
         """The logits in memory that is used again: new memory of this size takes as long as the rest."""
         if self._copy.size != logits.size:
             self._copy = np.empty_like(logits)
-        np.copyto(self._copy, logits)
+        if allowed is None:
+            np.copyto(self._copy, logits)
+        else:
+            copy_allowed(logits, allowed, self._copy)
         return self._copy
 
     def skip(self) -> None:
