@@ -232,7 +232,7 @@ def test_allowed_tokens_are_the_same_as_bits_and_as_booleans(bools, more):
     assert Allowed.listing(ids, len(bools)).bools.tolist() == bools
 
 
-def test_tokens_that_are_not_allowed_are_excluded_and_the_others_kept(read_by):
+def test_a_copy_of_a_row_has_the_logits_of_the_allowed_tokens_and_no_others(read_by):
     random = np.random.default_rng(4)
     for size in (1, 31, 100, 50_003):
         for share in (0.0, 0.5, 1.0):

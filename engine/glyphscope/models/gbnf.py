@@ -22,7 +22,7 @@ from glyphscope.base.errors import GrammarError
 from glyphscope.grammar.gbnf.check import load_gbnf
 from glyphscope.grammar.match.earley import MatchLimit
 from glyphscope.grammar.match.report import compile_grammar
-from glyphscope.models.decoding.sampler import Allowed
+from glyphscope.models.decoding.rows import Allowed
 from glyphscope.models.llama_engine import LlamaEngine
 
 _CANDIDATE = np.dtype([("id", np.int32), ("logit", np.float32), ("p", np.float32)])

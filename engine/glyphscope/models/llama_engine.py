@@ -20,7 +20,7 @@ from glyphscope.base.errors import ModelError
 from glyphscope.events import LoadOptions, Spans
 from glyphscope.events.load_options import USUAL_BATCH, WHOLE_KV, FlashAttention, read_adapter
 from glyphscope.models.cores import physical_cores
-from glyphscope.models.decoding.adjustments import Logits
+from glyphscope.models.decoding.rows import Logits
 from glyphscope.models.llama_sequence import LlamaSequence, PromptPiece, batches_of
 from glyphscope.models.memory import KV_TYPES, require_memory
 from glyphscope.models.tokens import read_attributes, read_ends, read_pieces

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol
 import llama_cpp as llama
 
 from glyphscope.base.lines import common_length
-from glyphscope.models.decoding.adjustments import Logits
+from glyphscope.models.decoding.rows import Logits
 
 
 class LlamaContext(Protocol):

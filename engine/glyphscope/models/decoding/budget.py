@@ -28,7 +28,7 @@ from glyphscope.grammar.packed import unpack
 from glyphscope.grammar.reach import open_ended
 from glyphscope.grammar.shortest import TOO_MUCH
 from glyphscope.grammar.tree import Node, TokenMatch, walk
-from glyphscope.models.decoding.sampler import Allowed
+from glyphscope.models.decoding.rows import Allowed
 from glyphscope.models.decoding.token_ends import DEAD, DONE, OUTSIDE, End, TokenEnds, codes_of
 from glyphscope.models.decoding.token_texts import Numbers, Spelling
 

@@ -12,7 +12,7 @@ from llguidance import LLMatcher, LLTokenizer
 
 from glyphscope.base.bounded_cache import BoundedCache
 from glyphscope.base.errors import GrammarError
-from glyphscope.models.decoding.sampler import Allowed
+from glyphscope.models.decoding.rows import Allowed
 from glyphscope.processes.compilers.masks import LIMITS
 
 MaskTokenizer: TypeAlias = LLTokenizer

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from glyphscope.base.errors import GrammarError
 from glyphscope.events import Origin
 from glyphscope.models.decoding.mask import Constraint
-from glyphscope.models.decoding.sampler import Allowed
+from glyphscope.models.decoding.rows import Allowed
 from glyphscope.models.decoding.text import shown
 
 _SHOWN = 8
