@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -373,6 +374,30 @@ def test_the_command_runs_a_record_again_with_another_model(tmp_path):
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert '"query"' in done.stdout and "3 pages" in done.stdout
+
+
+def test_the_commands_compare_a_captured_request_before_and_after_a_change_of_tools(tmp_path):
+    changed = json.loads(json.dumps(asking()["tools"]))
+    changed[0]["function"]["parameters"]["properties"]["max_results"]["maximum"] = 10
+    recorded(tmp_path, asking("find a"), answer_with_call('{"query": "b"}'))
+    recorded(tmp_path, asking("find a", tools=changed), answer_with_call('{"query": "b"}'), number=2)
+    before, after = (str(tmp_path / f"00000{number}.jsonl") for number in (1, 2))
+    model = 'scripted:{"name": "search", "arguments": {"query": "c", "max_results": 50}}'
+    for words, expected in (
+        (
+            ("ab", before, after, "-m", model, "--notation", "json", "--seeds", "1"),
+            ("registry", "CONSTRAINT_MAX"),
+        ),
+        (("prompt", "--run", after, "--since", before), ("−  100", "+  10")),
+        (("prompt", "--project", after, "-m", "scripted:x"), ("native",)),
+        (("suite", "from-runs", before, after, "-o", str(tmp_path / "s.suite")), ("2 scenarios",)),
+    ):
+        done = subprocess.run(
+            [sys.executable, "-m", "glyphscope", *words],
+            check=False, capture_output=True, text=True, env={**os.environ, "COLUMNS": "300"},
+        )  # fmt: skip
+        shown = done.stdout + done.stderr
+        assert all(each in shown for each in expected) and "damaged" not in shown, shown
 
 
 @pytest.mark.parametrize("body", [asking("find a"), TOOL_LOOP])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import gzip
 import json
 import os
 import re
@@ -240,6 +241,68 @@ def test_an_agent_that_leaves_frees_the_server(tmp_path):
         assert agent.record().outcome == "cancelled"
 
 
+def test_an_agent_that_leaves_within_its_request_reaches_no_server_and_leaves_no_file(tmp_path):
+    with capturing(tmp_path, whole({})) as (agent, server):
+        head = f"POST /v1/messages HTTP/1.1\r\nhost: 127.0.0.1:{agent.port}\r\ncontent-length: 1000\r\n\r\n"
+        with closing(socket.create_connection(("127.0.0.1", agent.port), timeout=30)) as made:
+            made.sendall(head.encode() + b"{")
+        assert agent.ask(None, "/v1/models", "GET")[0] == 200  # it is still there
+        assert len(server.asked) == 1 and not list(tmp_path.iterdir())
+
+
+def test_an_agent_that_reads_slowly_slows_the_server_down_and_fills_no_memory(tmp_path):
+    mb = b"x" * 1_000_000
+    size = 200
+    head = b"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: %d\r\n\r\n" % (size * len(mb))
+    capture = capturing(tmp_path, [head, *[mb] * size])
+    with capture as (agent, server), closing(agent.send(None, "/v1/files", "GET")) as made:
+        sent = -1
+        while len(server.sent) != sent:  # until the server can send no more
+            sent = len(server.sent)
+            time.sleep(0.5)
+        assert sent < size / 2
+        assert read_answer(made)[2] == mb * size
+
+
+@pytest.mark.parametrize(
+    ("method", "answer"),
+    [
+        ("HEAD", b"HTTP/1.1 200 OK\r\ncontent-length: 12\r\n\r\n"),
+        ("GET", b"HTTP/1.1 204 No Content\r\n\r\n"),
+        ("GET", b"HTTP/1.1 304 Not Modified\r\netag: a\r\n\r\n"),
+        (
+            "GET",
+            b"HTTP/1.1 307 Temporary Redirect\r\nlocation: http://127.0.0.1:9/v1\r\ncontent-length: 0\r\n\r\n",
+        ),
+    ],
+    ids=["head", "no content", "not modified", "redirect"],
+)
+def test_an_answer_without_a_body_is_forwarded_as_it_is(tmp_path, method, answer):
+    with capturing(tmp_path, [answer]) as (agent, server):
+        with closing(agent.send(None, "/v1/models", method, content_length="", connection="close")) as made:
+            got = b"".join(iter(lambda: made.recv(4096), b""))
+        lines = {line.lower() for line in got.split(b"\r\n")} - {b"connection: close"}
+        assert lines == {line.lower() for line in answer.split(b"\r\n")} and len(server.asked) == 1
+
+
+def test_a_compressed_answer_is_forwarded_unread_and_recorded_as_such(tmp_path):
+    data = gzip.compress(b"".join(answer_with_call('{"query": "a"}')))
+    head = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-encoding: gzip\r\ncontent-length: %d\r\n\r\n"
+    with capturing(tmp_path, [head % len(data) + data]) as (agent, _):
+        _, head, body = agent.ask(asking("a"), accept_encoding="gzip")
+        one = agent.record()
+    assert body == data and b"content-encoding: gzip" in head and "compressed its answer (gzip)" in one.words
+
+
+def test_more_agents_than_it_forwards_at_once_are_asked_to_try_again(tmp_path, monkeypatch):
+    monkeypatch.setattr(proxy, "MAX_AT_ONCE", 1)
+    with capturing(tmp_path, [*chunked(*sse(delta(content="well")), end=False), None]) as (agent, _):
+        with closing(agent.send(asking("a"))) as made:
+            made.recv(100)
+            status, _, body = agent.ask(asking("b"))
+        assert status == 503 and "Try again later" in json.loads(body)["error"]["message"]
+
+
 def test_two_agents_at_once_get_their_own_answers(tmp_path):
     def answer(asked):
         name = "one" if b"find one" in asked else "two"
@@ -387,6 +450,20 @@ def test_the_command_prints_each_request_and_ctrl_c_ends_it(tmp_path):
     assert "✗ search · CONSTRAINT_MAX at character" in lines[1]
     assert made.returncode == 0 and said.endswith(f"1 record in {tmp_path}.\n")
     assert KEY not in said + "".join(lines)
+
+
+@pytest.mark.parametrize(("to", "words"), [("http", ", unencrypted"), ("https", "")])
+def test_a_server_on_another_computer_is_only_the_one_that_was_named_and_is_said(tmp_path, to, words):
+    given = ("--to", f"{to}://192.0.2.1:9", "--port", "0", "--records", str(tmp_path))
+    with subprocess.Popen(
+        [sys.executable, "-m", "glyphscope", "capture", *given], stderr=subprocess.PIPE, text=True
+    ) as made:
+        assert made.stderr is not None
+        lines = [made.stderr.readline() for _ in range(3)]
+        made.send_signal(signal.SIGINT)
+        made.communicate(timeout=60)
+    assert f"Capturing for {to}://192.0.2.1:9" in lines[0]
+    assert lines[2] == f"The requests leave this computer{words}.\n"
 
 
 def test_other_commands_do_not_import_the_server(tmp_path):

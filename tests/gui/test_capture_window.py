@@ -140,7 +140,12 @@ def test_a_port_that_is_in_use_is_said_in_the_dialog_which_stays_open(qtbot, win
     screen.until("Server of the agent")
     screen.write("Server of the agent", "not an address")
     assert "Invalid endpoint address" in screen and not screen.find("Start capture").isEnabled()
+    screen.write("Server of the agent", "http://192.0.2.1:9")
+    assert "The requests leave this computer, unencrypted." in screen
+    screen.write("Server of the agent", "https://192.0.2.1:9")
+    assert "The requests leave this computer." in screen
     screen.write("Server of the agent", "http://127.0.0.1:9")
+    assert "leave this computer" not in screen
     screen.write("Port for the agent", str(upstream.port))
     screen.press("Start capture")
     screen.until(f"The port {upstream.port} cannot be used")

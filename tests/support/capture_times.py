@@ -1,4 +1,5 @@
-"""`python tests/support/capture_times.py [REQUESTS]`: the time that a capture adds to each piece, and its memory.
+"""`python tests/support/capture_times.py [REQUESTS]`: the time that a capture adds to each piece, its memory, and the
+losses of a kill.
 
 The server writes the time into each piece; the client reads it when the piece has come, with and without a capture.
 """
@@ -11,6 +12,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing
@@ -18,6 +20,8 @@ from pathlib import Path
 from statistics import median, quantiles
 
 from capturing import RawServer, answer_with_call, asking, chunked
+from glyphscope.runs import run_state
+from glyphscope.store.records import read_record
 
 PIECES, PAUSE = 400, 0.003
 
@@ -76,6 +80,60 @@ def command(folder: str, port: int) -> tuple[subprocess.Popen[str], int]:
     return made, int(re.findall(r"127\.0\.0\.1:(\d+)/v1", made.stderr.readline())[-1])
 
 
+def killed(seconds: float) -> str:
+    """Kill a capture while four agents ask, start it again, and compare the agents' answers with the records."""
+    server = RawServer(
+        lambda asked: chunked(
+            *answer_with_call(json.dumps({"query": re.findall(rb"n\d+", asked)[0].decode()}))
+        )
+    )
+    got = dict[str, bytes]()
+
+    def ask(agent: int) -> None:
+        for number in range(100_000):
+            name = f"n{agent}{number:05}"
+            body = json.dumps(asking(name)).encode()
+            head = f"POST /v1/chat/completions HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\n"
+            head += f"content-length: {len(body)}\r\n\r\n"
+            try:
+                with closing(socket.create_connection(("127.0.0.1", port))) as client:
+                    client.sendall(head.encode() + body)
+                    while data := client.recv(65536):
+                        got[name] = got.get(name, b"") + data
+                        if data.endswith(b"0\r\n\r\n"):
+                            break
+            except OSError:
+                return
+
+    with tempfile.TemporaryDirectory() as folder:
+        made, port = command(folder, server.port)
+        agents = [threading.Thread(target=ask, args=(number,)) for number in range(1, 5)]
+        for agent in agents:
+            agent.start()
+        time.sleep(seconds)
+        made.kill()
+        made.wait()
+        for agent in agents:
+            agent.join()
+        left = len(list(Path(folder).glob("*.exchange")))
+        time.sleep(2)  # the process of the records ends with the capture
+        made, _ = command(folder, server.port)
+        while list(Path(folder).glob("*.exchange")):
+            time.sleep(0.1)
+        made.kill()
+        made.wait()
+        server.close()
+        runs = [run_state(read_record(file).events) for file in Path(folder).glob("*.jsonl")]
+    written = {run.begun.request.prompt: run.stages[-1].text if run.stages else "" for run in runs}
+    whole = [name for name, data in got.items() if data.endswith(b"0\r\n\r\n")]
+    lost = [name for name in whole if name not in written.get(name, "")]
+    cut = [name for name in got if name not in written]
+    return (
+        f"killed after {len(whole)} whole answers, with {left} files open or without a record: {len(runs)} records "
+        f"after the next start; lost {len(lost)} whole answers and {len(cut)} of {len(got)} begun ones"
+    )
+
+
 def main(requests: int) -> None:
     """Print the times and the memory."""
     with tempfile.TemporaryDirectory() as folder:
@@ -92,6 +150,7 @@ def main(requests: int) -> None:
         made.kill()
         made.wait()
         server.close()
+    print(killed(8.0))
     with tempfile.TemporaryDirectory() as folder:
         server = RawServer(chunked(*answer_with_call('{"query": "a"}')))
         made, port = command(folder, server.port)

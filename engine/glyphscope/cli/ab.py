@@ -12,6 +12,7 @@ from rich.text import Text
 
 from glyphscope.base.shorten import shorten
 from glyphscope.base.visible import visible
+from glyphscope.cli.conversation import OPENED, opened_request
 from glyphscope.cli.inputs import ANSWER_METAVAR, InputError, expecting, read_answer, read_registry, read_text
 from glyphscope.cli.load_options import LoadingOption, StoredPromptsOption, opened
 from glyphscope.cli.option_groups import with_groups
@@ -23,7 +24,6 @@ from glyphscope.evals.ab import AbPair, AbReport, AbResults
 from glyphscope.evals.matrix.seeds import RequestPlan, distinct_seeds, seeds_of
 from glyphscope.events import ConstraintKind, Notation, RunRequest, Shape
 from glyphscope.models.opening import EMBEDDED
-from glyphscope.store import load_project
 from glyphscope.store.project import SUFFIX
 
 TEMPERATURE = 0.7
@@ -36,9 +36,14 @@ _MAX_LENGTH = 72
 def ab(
     *,
     first: Annotated[
-        Path, typer.Argument(metavar="A", help=f"A project ({SUFFIX}), or a template for the system prompt.")
+        Path,
+        typer.Argument(
+            metavar="A",
+            help=f"A project ({SUFFIX}), a recorded run or the JSON body of a request, with its tools; or a template "
+            "for the system prompt.",
+        ),
     ],
-    second: Annotated[Path, typer.Argument(metavar="B", help="The same with the other prompt.")],
+    second: Annotated[Path, typer.Argument(metavar="B", help="The same with the other prompt or tools.")],
     seeds: Annotated[
         str, typer.Option(metavar="LIST", help="The seeds for both: 1-10, or 1,3,7-9.")
     ] = "1-10",
@@ -82,7 +87,7 @@ def ab(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Run the same request with two prompts, once per seed, and compare the results.
+    """Run the same request with two prompts or lists of tools, once per seed, and compare the results.
 
     The runs of A come first, so that they share the prompt cache, which does not affect results. Each share has its
     confidence interval, and a prompt is called better only if the difference is significant.
@@ -125,8 +130,8 @@ def _request(
     """The request of a file, with the members given on the command line. Raises InputError, RecordError and
     RegistryError.
     """
-    if path.suffix == SUFFIX:
-        request = load_project(path).project.request
+    if path.suffix in OPENED:
+        request = opened_request(path)
         if registry is not None:
             given = {**given, "registry": read_registry(registry).to_document()}
         sampling = request.sampling

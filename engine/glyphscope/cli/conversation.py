@@ -18,6 +18,7 @@ from glyphscope.store import load_project
 from glyphscope.store.bundle import SUFFIX as BUNDLE
 from glyphscope.store.bundle import read_run
 from glyphscope.store.named_models import RECORDED
+from glyphscope.store.project import SUFFIX as PROJECT
 
 SystemOption: TypeAlias = Annotated[
     str | None,
@@ -38,6 +39,8 @@ MessagesOption: TypeAlias = Annotated[
     ),
 ]
 
+OPENED = (PROJECT, ".jsonl", BUNDLE, ".json")
+"""The endings of files that have a whole request."""
 _NO_BEGINNING = "The record does not contain the beginning of a run."
 _WITHOUT_OPTION = ("preset",)
 

@@ -13,7 +13,7 @@ from glyphscope import events
 from glyphscope.base.figures import percent, pluralize
 from glyphscope.base.shorten import shorten
 from glyphscope.base.visible import visible
-from glyphscope.cli.conversation import MessagesOption, SystemOption, conversation_members
+from glyphscope.cli.conversation import MessagesOption, SystemOption, conversation_members, opened_request
 from glyphscope.cli.inputs import ANSWER_METAVAR, InputError, read_answer, read_registry
 from glyphscope.cli.load_options import LoadingOption, opened
 from glyphscope.cli.option_groups import pairs, with_groups
@@ -33,9 +33,7 @@ from glyphscope.models.opening import EMBEDDED
 from glyphscope.prompting.changes import CacheLoss, Changes, advice, cache_loss, loss_words, prompt_changes
 from glyphscope.prompting.costs import Cost, prompt_costs
 from glyphscope.runs.strategies.running import first_prompt
-from glyphscope.store import load_project
 from glyphscope.store.bundle import read_run
-from glyphscope.store.project import SUFFIX
 
 BORDERS = "A token that spans a boundary belongs to the part with the last character that it completes."
 _SEEN = 60
@@ -71,7 +69,10 @@ def prompt(
     ] = None,
     project: Annotated[
         Path | None,
-        typer.Option(metavar=f"P{SUFFIX}", help="Take the prompt and its settings from a project."),
+        typer.Option(
+            metavar="FILE",
+            help="Take the prompt and its settings from a project, a recorded run or the JSON body of a request.",
+        ),
     ] = None,
     model: ModelOption = EMBEDDED,
     registry: RegistryOption = None,
@@ -179,7 +180,7 @@ def _request(
     messages: str | None,
 ) -> events.RunRequest:
     if project is not None:
-        request = load_project(project).project.request
+        request = opened_request(project)
         words = said or (None if messages else request.prompt)
         changes = conversation_members(words, system, messages, None)
         if registry is not None:

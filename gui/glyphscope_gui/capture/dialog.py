@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QCheckBox, QFormLayout, QWidget
 from glyphscope.base.errors import GlyphscopeError
 from glyphscope.capture.breakpoints import ALL, TOOL, VIOLATION
 from glyphscope.capture.process import Begin
-from glyphscope.models.remote import read_address
+from glyphscope.models.remote import Address, read_address
 from glyphscope_gui.shared.fields import choice_box
 from glyphscope_gui.shared.labels import named, push_button, show_words, words_label
 from glyphscope_gui.shared.language import tr
@@ -87,6 +87,7 @@ class CaptureDialog(PlainDialog):
         form.addRow("", self.violations_box)
         form.addRow(tr("Pause answers that call"), self.tools_edit)
         form.addRow(tr("Time limit in seconds"), self.seconds_edit)
+        self.elsewhere = words_label(role="problem", parent=self, name="captureElsewhere")
         self.problem = words_label(role="problem", parent=self, name="captureProblem")
         self.start_button = push_button(tr("Start capture"), self, role="primary")
         buttons = self.button_box(Standard.Cancel, (self.start_button, Role.AcceptRole))
@@ -94,6 +95,7 @@ class CaptureDialog(PlainDialog):
             about,
             form,
             paused,
+            self.elsewhere,
             self.problem,
             STRETCH,
             buttons,
@@ -126,6 +128,7 @@ class CaptureDialog(PlainDialog):
             begin = self._written()
         except GlyphscopeError as error:
             problem = str(error)
+        show_words(self.elsewhere, "" if begin is None else _elsewhere(read_address(begin.to)))
         self._show_problem(problem)
         self.start_button.setText(tr("Start capture"))
         self.start_button.setEnabled(not problem)
@@ -148,6 +151,15 @@ class CaptureDialog(PlainDialog):
             hold=(*(rule for rule in rules if rules[rule]), *(f"{TOOL}{name}" for name in tools if name)),
             pause_seconds=_number(self.seconds_edit.text(), tr("The time limit"), 1, 86400),
         )
+
+
+def _elsewhere(address: Address) -> str:
+    """The words about a server on another computer; empty for one on this computer."""
+    if address.loopback:
+        return ""
+    if address.root.startswith("https"):
+        return tr("The requests leave this computer.")
+    return tr("The requests leave this computer, unencrypted.")
 
 
 def _number(text: str, what: str, least: int, most: int) -> int:
