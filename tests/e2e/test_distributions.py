@@ -19,7 +19,7 @@ PACKAGES = (
     "gui/glyphscope_gui/",
     "assets/glyphscope_assets/",
 )
-OF_THE_CHECKOUT = re.compile(r"\.(?:ci/|git|pre-commit)|findings/")
+OF_THE_CHECKOUT = re.compile(r"\.(?:ci/|git|pre-commit-config)|findings/")
 """Files that only a checkout needs."""
 
 pytestmark = pytest.mark.slow

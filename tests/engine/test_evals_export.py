@@ -1,4 +1,4 @@
-"""The samples of a result as a table: CSV and Parquet."""
+"""The samples of a result as a table, CSV or Parquet, and as JUnit XML."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import csv
 import importlib.util
 import io
 import json
+from xml.etree import ElementTree
 
 import msgspec
 import pytest
@@ -58,13 +59,36 @@ def test_parquet_has_the_same_rows_with_types(tmp_path, samples):
     assert str(table.schema.field("parsed").type) == "bool"
 
 
+def test_junit_has_a_test_case_for_each_sample_with_the_attributes_that_its_readers_need(tmp_path):
+    right = msgspec.structs.replace(SAMPLE, scenario="two", ok=True, failures=(), total_ms=1500.0)
+    odd = SampleFailure(reason="MODEL_FAILED", detail='<a> & "]]>" \0 \ufffe')
+    failed = msgspec.structs.replace(SAMPLE, scenario="three", trial=2, text="", failures=(odd,))
+    other = msgspec.structs.replace(right, arm="b")
+    path = exported(tmp_path, "xml", SAMPLE, right, other, failed)
+    root = ElementTree.parse(path).getroot()
+    assert root.tag == "testsuites"
+    suites = [
+        tuple(each.get(name) for name in ("name", "tests", "failures", "errors", "time")) for each in root
+    ]
+    assert suites == [("s · a", "3", "1", "1", "1.500"), ("s · b", "1", "0", "0", "1.500")]
+    wrong, fine, ended = root[0]
+    assert [each.tag for each in root.iter() if each.tag not in ("testsuites", "testsuite")] == [
+        "testcase", "failure", "testcase", "testcase", "error", "testcase",
+    ]  # fmt: skip
+    assert (wrong.get("classname"), wrong.get("name"), fine.get("time")) == ("s · a", "one", "1.500")
+    assert wrong[0].get("type") == "PARSE" and wrong[0].text.splitlines()[1:] == [
+        "An expected call is missing", '=SUM("\ufffd")'
+    ]  # fmt: skip
+    assert ended.get("name") == "three, trial 2" and '<a> & "]]>" ␀ ⟨U+FFFE⟩' in ended[0].get("message")
+
+
 def test_the_format_of_a_table_follows_the_file_name(tmp_path):
     folder = ResultFolder.open(made_result(tmp_path))
     assert export_samples(folder, tmp_path / "a.CSV").files == (tmp_path / "a.CSV",)
     assert (tmp_path / "a.CSV").read_text().startswith("arm,")
     with pytest.raises(GlyphscopeError, match="Unknown format of samples") as unknown:
         export_samples(folder, tmp_path / "a.xlsx")
-    assert all(ending in unknown.value.hint for ending in (".csv", ".parquet", ".eval", ".json"))
+    assert all(ending in unknown.value.hint for ending in (".csv", ".parquet", ".eval", ".json", ".xml"))
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])

@@ -54,6 +54,7 @@ NOT_RUN = {
     r"glyphscope lesson record FILE.md": "a lesson of one's own; docs/lessons.md records one",
     r"glyphscope bench.*": "measures for minutes, and says no where a target is missed: for a quiet machine",
     r"glyphscope keys .*": "writes into the keyring of whoever runs it",
+    r"glyphscope --install-completion": "writes into the settings of the shell of whoever runs it",
     r"glyphscope .*\b(npx|uvx)\b.*": "fetches a server from the network",
     r"glyphscope ab .*\.glyphscope.*": "projects are made in the window",
     r"glyphscope mcp serve-verbs": "serves until its client goes",
@@ -75,6 +76,7 @@ ANSWERS_NO = {
     """printf '{action="browse" url="file:///etc/passwd"}' | glyphscope check --stop -""",
     """printf '{action="set_timer" minutes=120}' | glyphscope check --registry tools.json --stop -""",
     "glyphscope explain tools sum.jsonl",
+    "glyphscope lint tools.json",
 }
 """Commands that end with exit code 1, as the page says."""
 

@@ -27,6 +27,7 @@ _UsageError: Any = typer.BadParameter.__base__
 
 COMMANDS = {
     "check": "check.check",
+    "lint": "lint.lint",
     "sizes": "sizes.sizes",
     "run": "run.run",
     "replay": "bundle.replay",
@@ -103,7 +104,6 @@ class _Commands(OpenGroup):
 app = typer.Typer(
     cls=_Commands,
     invoke_without_command=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},

@@ -26,6 +26,8 @@ STATUS_MARKS: dict[Status, tuple[str, str]] = {
     "impossible": ("✗", "bold red"),
 }
 """The mark and colour of each verdict; colour is never the only sign."""
+SEVERITY_MARKS = {"error": ("✗", "bold red"), "warning": ("!", "yellow"), "hint": ("·", "cyan")}
+"""The same of each severity of a problem."""
 
 
 _MAX_POINTER = 60

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
@@ -12,10 +13,13 @@ from rich.text import Text
 
 from glyphscope.base.errors import RecordError
 from glyphscope.base.figures import percent, plain_number, pluralize
+from glyphscope.base.shorten import shorten
+from glyphscope.base.visible import visible
+from glyphscope.cli.inputs import InputError
 from glyphscope.cli.options import JsonOption, out_option
 from glyphscope.cli.output import TextTable, console, print_json, print_line, print_note, print_text, to_json
 from glyphscope.evals.matrix.profiles import profiles as all_profiles
-from glyphscope.evals.results.changes import ResultChanges, SampleChange, changes_between
+from glyphscope.evals.results.changes import ArmChange, ResultChanges, SampleChange, changes_between
 from glyphscope.evals.results.export import export_samples
 from glyphscope.evals.results.figures import Summary
 from glyphscope.evals.results.folder import ResultFolder
@@ -148,16 +152,24 @@ def compare(
     fail: Annotated[
         bool, typer.Option("--fail-on-regression", help="Exit code 1 if there is a regression.")
     ] = False,
+    as_markdown: Annotated[
+        bool, typer.Option("--markdown", help="Print a summary in Markdown, short enough for a comment.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Compare two results of the same scenarios: regressions, fixes and other changes."""
+    if as_markdown and as_json:
+        raise InputError("--markdown and --json exclude each other.", hint="Give one of them.")
     folders = [ResultFolder.open(each) for each in (before, after)]
     one, other = ((folder.manifest, folder.samples()) for folder in folders)
     changes = changes_between(one, other)
+    labels = arm_labels([*{arm.id: arm for arm in (*one[0].arms, *other[0].arms)}.values()])
     if as_json:
         print_line(_json(changes))
+    elif as_markdown:
+        print_line(_markdown(changes, labels).encode())
     else:
-        _show(changes, arm_labels([*{arm.id: arm for arm in (*one[0].arms, *other[0].arms)}.values()]))
+        _show(changes, labels)
     raise typer.Exit(1 if fail and changes.regressions else 0)
 
 
@@ -169,23 +181,53 @@ def _json(changes: ResultChanges) -> Iterator[bytes]:
     yield b'],"notes":' + to_json(changes.notes) + b"}"
 
 
+_TITLES = ("configuration", "pairs", "ok before", "ok after", "regressions", "fixed", "McNemar")
+
+
+def _row(arm: ArmChange, labels: dict[str, str]) -> tuple[str, ...]:
+    names = dict.fromkeys(labels.get(name, name) for name in (arm.before, arm.after))
+    right = (percent(n / arm.pairs, 0) if arm.pairs else "–" for n in (arm.right_before, arm.right_after))
+    return (" → ".join(names), str(arm.pairs), *right, str(arm.regressions), str(arm.fixes), p_words(arm.p))
+
+
+def _no_change(changes: ResultChanges) -> str:
+    return f"No change in {pluralize(sum(arm.pairs for arm in changes.arms), 'pair')}."
+
+
 def _show(changes: ResultChanges, labels: dict[str, str]) -> None:
-    table = TextTable(
-        "configuration", "pairs", "ok before", "ok after", "regressions", "fixed", "McNemar", pad_edge=True
-    )
+    table = TextTable(*_TITLES, pad_edge=True)
     for arm in changes.arms:
-        names = dict.fromkeys(labels.get(name, name) for name in (arm.before, arm.after))
-        right = (percent(n / arm.pairs, 0) if arm.pairs else "–" for n in (arm.right_before, arm.right_after))
-        table.add_row(
-            " → ".join(names), str(arm.pairs), *right, str(arm.regressions), str(arm.fixes), p_words(arm.p)
-        )
+        table.add_row(*_row(arm, labels))
     console().print(table)
     for change in changes.changes:
         print_text(_line(change, labels))
     for note in changes.notes:
         print_text(note)
     if not changes.changes:
-        print_text(f"No change in {pluralize(sum(arm.pairs for arm in changes.arms), 'pair')}.")
+        print_text(_no_change(changes))
+
+
+_IN_COMMENT = 30
+"""The maximum number of arms, and of changes, in a summary."""
+_COMMENT_LINE = 300
+
+
+def _markdown(changes: ResultChanges, labels: dict[str, str]) -> str:
+    """The summary, at most 30,000 characters. Texts of models are in a block of code, where they format nothing."""
+    rows = [_row(arm, labels) for arm in changes.arms]
+    count = pluralize(changes.regressions, "regression")
+    lines = [f"**Glyphscope: {count}, {sum(arm.fixes for arm in changes.arms):,} fixed**", ""]
+    lines += [f"| {' | '.join(_TITLES)} |", f"|{'---|' * len(_TITLES)}"]
+    for name, *figures in rows[:_IN_COMMENT]:
+        cell = shorten(visible(name), _COMMENT_LINE).replace("`", "'").replace("|", "\\|")
+        lines.append(f"| `{cell}` | {' | '.join(figures)} |")
+    listed = [shorten(visible(_line(each, labels)), _COMMENT_LINE) for each in changes.changes[:_IN_COMMENT]]
+    listed += [shorten(visible(each), _COMMENT_LINE) for each in changes.notes]
+    if len(changes.changes) > _IN_COMMENT:
+        listed.append(f"… and {len(changes.changes) - _IN_COMMENT:,} more changes")
+    fence = "`" * max(3, 1 + max((len(run) for line in listed for run in re.findall("`+", line)), default=0))
+    lines += ["", *([fence, *listed, fence] if listed else [_no_change(changes)])]
+    return "\n".join(lines)
 
 
 def _line(change: SampleChange, labels: dict[str, str]) -> str:

@@ -24,7 +24,7 @@ from glyphscope.cli.grammar.report import (
 )
 from glyphscope.cli.grammar.report import report as print_proofs
 from glyphscope.cli.options import JsonOption, NotationOption, OrderOption, RegistryOption, ShapeOption
-from glyphscope.cli.output import console, diagnostics, print_json, print_note
+from glyphscope.cli.output import SEVERITY_MARKS, console, diagnostics, print_json, print_note
 from glyphscope.events import Notation, default_order
 from glyphscope.explain.proof.outside import OutsideName
 from glyphscope.grammar import (
@@ -206,10 +206,6 @@ def _print(
         print_unenforced(unenforced, ordered, as_json=False, beside=True)
 
 
-_STYLES = {"error": ("✗", "bold red"), "warning": ("!", "yellow"), "hint": ("·", "cyan")}
-"""The mark and colour of each severity; colour is never the only sign."""
-
-
 def check(
     file: Annotated[
         str,
@@ -287,24 +283,25 @@ def _for_openai(result: AnyCheck) -> AnyCheck:
 
 
 def report(result: AnyCheck) -> dict[str, Any]:
-    """The JSON answer: lines and columns from 1, in code points; ends are exclusive."""
+    """The JSON answer; places as in `span_of`."""
     lines = Lines(result.document.text)
     return {"ok": result.ok, "diagnostics": [_entry(diagnostic, lines) for diagnostic in result.diagnostics]}
 
 
 def _entry(diagnostic: Diagnostic, lines: Lines) -> dict[str, Any]:
     fix = diagnostic.fix
-    edits = [{**_span(start, end, lines), "text": text} for start, end, text in fix.edits] if fix else []
+    edits = [{**span_of(start, end, lines), "text": text} for start, end, text in fix.edits] if fix else []
     return {
         "severity": diagnostic.severity,
         "code": diagnostic.code,
         "message": diagnostic.message,
-        **_span(diagnostic.start, diagnostic.end, lines),
+        **span_of(diagnostic.start, diagnostic.end, lines),
         "fix": {"title": fix.title, "edits": edits} if fix else None,
     }
 
 
-def _span(start: int, end: int, lines: Lines) -> dict[str, int]:
+def span_of(start: int, end: int, lines: Lines) -> dict[str, int]:
+    """Lines and columns from 1, in code points; the end is exclusive."""
     line, column = lines.place(start)
     end_line, end_column = lines.place(end)
     return {"line": line, "column": column, "end_line": end_line, "end_column": end_column}
@@ -343,7 +340,7 @@ def _lines(name: str, diagnostic: Diagnostic, lines: Lines, room: int) -> Iterat
     """The message, the grammar's line with the place underlined, and the fix."""
     number, column = lines.place(diagnostic.start)
     end_line, end_column = lines.place(diagnostic.end)
-    mark, style = _STYLES[diagnostic.severity]
+    mark, style = SEVERITY_MARKS[diagnostic.severity]
     head = Text(f"{name}:{number}:{column}: ")
     head.append(f"{mark} {diagnostic.severity}", style=style)
     head.append(f": {visible(diagnostic.message)} [{diagnostic.code}]")

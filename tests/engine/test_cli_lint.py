@@ -1,0 +1,106 @@
+"""`glyphscope lint`: the problems of files of any kind with their places, in all its forms of output."""
+
+import json
+
+import pytest
+
+from cli_command import command
+
+TOOLS = """{"glyphscope": 1, "tools": [
+  {"name": "set", "parameters": {"type": "object",
+    "properties": {"n": {"type": "integer", "minimum": 9, "maximum": 3}}, "required": ["n"]}},
+  {"name": "pay", "input_examples": [{"n": "x"}], "parameters": {"type": "object",
+    "properties": {"n": {"type": "integer"}, "m": {"type": "string", "minLength": 5, "maxLength": 2}}}}
+]}"""
+OPENAI = """[{"type": "function", "function": {"name": "a",
+  "parameters": {"type": "objekt"}}}]"""
+SUITE = '{"glyphscope_suite": 1, "name": "x", "about": "",\n "scenarios": [{"id": 1}]}'
+# name, text: line, column, severity and code of each problem
+FILES = [
+    (
+        "tools.json",
+        TOOLS,
+        [(3, 25, "error", "uncallable"), (4, 37, "warning", "example"), (5, 51, "warning", "contradiction")],
+    ),
+    ("openai.json", OPENAI, [(2, 26, "error", "registry"), (2, 26, "error", "registry")]),
+    ("broken.json", '{"a": [1,\n 2,]}', [(2, 4, "error", "json")]),
+    ("package.json", '{"private": true}', [(1, 1, "error", "json")]),
+    ("suite.json", SUITE, [(2, 16, "error", "suite"), (2, 16, "error", "suite"), (2, 23, "error", "suite")]),
+    ("g.gbnf", 'root ::= x "é"\n', [(1, 10, "error", "undefined-rule")]),
+    ("g.lark", 'start: "a"\n  // c\n  | "b"\n', [(3, 3, "error", "line-before-bar")]),
+]  # fmt: skip
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    for name, text, _ in FILES:
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    (tmp_path / "fine.json").write_text('{"glyphscope": 1, "tools": []}', encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize(("name", "expected"), [(name, expected) for name, _, expected in FILES])
+def test_each_problem_has_its_place_severity_and_code(folder, name, expected):
+    done = command("lint", name, "--json")
+    found = json.loads(done.stdout)["problems"]
+    assert [(each["line"], each["column"], each["severity"], each["code"]) for each in found] == expected
+    assert done.exit_code == 1 and {each["file"] for each in found} == {name}
+
+
+def test_several_files_are_checked_and_counted_and_one_without_problems_passes(folder):
+    done = command("lint", "fine.json", "g.gbnf", "tools.json")
+    assert done.exit_code == 1 and done.stdout.splitlines()[-1] == "3 files: 2 errors, 2 warnings"
+    assert (
+        "g.gbnf:1:10: ✗ error: The rule x is not defined. Define it: `x ::= …`. [undefined-rule]"
+        in done.stdout
+    )
+    fine = command("lint", "fine.json")
+    assert (fine.exit_code, fine.stdout) == (0, "1 file: no problems\n")
+
+
+def test_warnings_fail_only_with_strict(folder):
+    warned = TOOLS.replace('"maximum": 3', '"maximum": 30')
+    (folder / "warned.json").write_text(warned, encoding="utf-8")
+    assert command("lint", "warned.json").exit_code == 0
+    assert command("lint", "warned.json", "--strict").exit_code == 1
+
+
+def test_lines_for_github_escape_what_ends_a_member(folder):
+    (folder / "a,b.gbnf").write_text("root ::= [%\n")
+    lines = command("lint", "a,b.gbnf", "tools.json", "--github").stdout.splitlines()
+    assert lines[0].startswith("::error file=a%2Cb.gbnf,line=1,col=10,endLine=")
+    assert lines[0].partition("::")[2].count("::") == 1
+    assert [line.partition(" ")[0] for line in lines[-4:-1]] == ["::error", "::warning", "::warning"]
+    assert command("lint", "g.gbnf", "--github", "--json").exit_code == 2
+
+
+def test_sarif_has_the_required_members_a_rule_for_each_code_and_the_fixes(folder):
+    names = [name for name, _, _ in FILES]
+    (folder / "ö x.gbnf").write_text('root ::= "a\n')
+    assert command("lint", *names, "ö x.gbnf", "--sarif", "out.sarif").exit_code == 1
+    log = json.loads((folder / "out.sarif").read_text(encoding="utf-8"))
+    (run,) = log["runs"]
+    driver, results = run["tool"]["driver"], run["results"]
+    assert (log["version"], run["columnKind"], driver["name"]) == ("2.1.0", "unicodeCodePoints", "Glyphscope")
+    assert set(log) == {"$schema", "version", "runs"} and set(run) == {"tool", "columnKind", "results"}
+    assert len(results) == sum(len(expected) for _, _, expected in FILES) + 1
+    for result in results:
+        assert driver["rules"][result["ruleIndex"]]["id"] == result["ruleId"]
+        assert result["level"] in ("error", "warning", "note") and result["message"]["text"]
+        (location,) = result["locations"]
+        region = location["physicalLocation"]["region"]
+        assert (
+            set(region) == {"startLine", "startColumn", "endLine", "endColumn"} and min(region.values()) >= 1
+        )
+        assert (region["startLine"], region["startColumn"]) <= (region["endLine"], region["endColumn"])
+    assert all(rule["shortDescription"]["text"] for rule in driver["rules"])
+    assert results[-1]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "%C3%B6%20x.gbnf"
+    (change,) = results[-1]["fixes"][0]["artifactChanges"]
+    assert change["artifactLocation"] == {"uri": "%C3%B6%20x.gbnf"}
+    assert change["replacements"][0]["insertedContent"] == {"text": '"'}
+
+
+def test_a_file_that_cannot_be_read_is_bad_input(folder):
+    done = command("lint", "missing.gbnf")
+    assert done.exit_code == 2 and "missing.gbnf" in done.stderr
