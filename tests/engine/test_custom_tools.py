@@ -119,6 +119,7 @@ def test_a_tool_with_more_than_its_input_is_exported_as_a_function():
             [{"type": "custom", "name": "a", "format": {"type": "xml"}}],
             ["/0/format/type: The type of a format"],
         ),
+        ([{"type": "custom", "name": "a", "format": 5}], ["/0/format/type: The type of a format"]),
         ([custom(), nested(custom())], ["/1/custom/name: Another tool has this name: /0"]),
         ({"glyphscope": 1, "tools": [{**custom(), "parameters": {}}]}, ["/tools/0/parameters: Unknown key"]),
     ],

@@ -196,6 +196,18 @@ def test_tools_that_the_provider_runs_are_said_to_do_so():
     assert "runs at the provider" in found["web_search"] and "credential" in found["authorization"]
 
 
+def test_members_that_may_be_credentials_are_named_also_beside_the_tools():
+    server = {"type": "url", "url": "https://e.org", "authorization_token": "t"}
+    body = {
+        "tools": [{"name": "a", "input_schema": CITY}],
+        "mcp_servers": [server],
+        "messages": [{"headers": 1}],
+    }
+    assert "credential" in words(load_registry(body))["authorization_token"] and "headers" not in words(
+        load_registry(body)
+    )
+
+
 def test_an_input_example_is_the_example_of_the_prompt_unless_it_violates_the_schema():
     tool = {"name": "a", "input_schema": CITY, "input_examples": [{"city": 5}, {"city": "Chur"}]}
     registry = load_registry([tool])

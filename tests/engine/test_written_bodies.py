@@ -6,12 +6,13 @@ import json
 from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
+from time import process_time
 
 import msgspec
 import pytest
 
 from cli_command import command
-from glyphscope.base.errors import GlyphscopeError
+from glyphscope.base.errors import GlyphscopeError, StorageError
 from glyphscope.events import Message, RunRequest, ToolCall
 from glyphscope.prompting.messages import render_messages
 from glyphscope.prompting.request_bodies import read_body
@@ -279,3 +280,39 @@ def test_a_schema_is_written_with_its_name():
     assert written("chat", read_body(body).request)["response_format"] == asked
     free = msgspec.structs.replace(opened.request, answer=RunRequest(prompt="", registry={}).answer)
     assert "format" not in written("responses", free)["text"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", ["text", "image"])
+def test_a_body_of_50_mb_is_opened_saved_and_written_again(part, tmp_path):
+    size = 50_000_000
+    image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "A" * size}}
+    text = {"type": "text", "text": "word " * (size // 5), "cache_control": {"type": "ephemeral"}}
+    talk = [{"role": "user", "content": [image if part == "image" else text]}]
+    talk += [{"role": "assistant", "content": "Yes"}, {"role": "user", "content": "Ping"}]
+    body = {
+        "messages": talk,
+        "max_tokens": 9,
+        "system": "s",
+        "tools": [{"name": "ping", "input_schema": CITY}],
+    }
+    (tmp_path / "body.json").write_text(json.dumps(body))
+    began = process_time()
+    opened = load_project(tmp_path / "body.json")
+    save_project(tmp_path / "x.glyphscope", opened.project)
+    assert (tmp_path / "x.glyphscope").stat().st_size < size + 100_000
+    assert written("messages", load_project(tmp_path / "x.glyphscope").project.request) == {
+        **body,
+        "model": "m",
+    }
+    assert process_time() - began < 60
+
+
+def test_a_project_that_is_too_large_to_be_opened_again_is_not_saved(tmp_path, monkeypatch):
+    project, path = load_project(FILES["chat"]).project, tmp_path / "x.glyphscope"
+    save_project(path, project)
+    before = path.read_bytes()
+    monkeypatch.setattr("glyphscope.store.project.MAX_BYTES", 3_000)
+    with pytest.raises(StorageError, match="a project has at most 3 kB"):
+        save_project(path, project)
+    assert path.read_bytes() == before

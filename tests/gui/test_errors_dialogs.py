@@ -37,7 +37,11 @@ def failed() -> Exception:
         (StorageError("The disk is full.", where="/a", hint="Make room."), "The disk is full.", "/a", "Make room.", ""),
         (
             RegistryError("Two mistakes.", problems=(Problem("/tools/0", "no name"), Problem("", "odd"))),
-            "Two mistakes.", "", "", "/tools/0: no name\n(whole document): odd",
+            "Two mistakes.", "", "/tools/0: no name\n(whole document): odd", "",
+        ),
+        (
+            RegistryError("Many.", problems=tuple(Problem(f"/{n}", "odd") for n in range(4))),
+            "Many.", "", "/0: odd\n/1: odd\n/2: odd", "/0: odd\n/1: odd\n/2: odd\n/3: odd",
         ),
         (
             ModelDied("The model's process ended.", signal="SIGKILL", stderr="last line"),

@@ -526,7 +526,32 @@ def test_a_request_is_opened_as_a_project_or_gives_its_tools(screen, dock, docum
     screen.press("Import its tools")
     screen.until("One tool from body.json")
     screen.press("Replace")
-    assert names(document) == ["ping"]
+    assert names(document) == ["ping"] and "Hi" not in str(document.registry.kept)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("tools", "words"),
+    [
+        ([{"name": "a" * 200, "input_schema": {}}], "One tool from bad.json"),
+        ([{"type": "custom", "name": "a", "format": {"type": "grammar", "syntax": "ebnf"}}], "Unknown syntax"),
+        ([{"type": "namespace", "name": "a", "tools": [{"type": "custom", "name": "b"}] * 2}], "Another tool has this"),
+        ([{"type": "function", "name": f"t{n}", "parameters": {}} for n in range(5_000)], "5,000 tools from bad.json"),
+        ([{"type": "web_search"}], "0 tools from bad.json"),
+        ([5], "A tool is an object"),
+    ],
+)  # fmt: skip
+def test_a_list_of_another_program_is_imported_or_says_where_it_is_wrong(
+    screen, dock, document, tmp_path, tools, words
+):
+    file = tmp_path / "bad.json"
+    file.write_text(json.dumps(tools))
+    dock.actions_.read_file(file)
+    screen.until(words)
+    screen.press("Replace" if "from bad.json" in words else "Close")
+    assert len(document.registry) == (
+        len(tools) if words.startswith(("One", "5,")) else 0 if "0 tools" in words else 7
+    )
 
 
 # -- looks ---------------------------------------------------------------------------------------------------------

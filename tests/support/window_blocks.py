@@ -17,6 +17,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Any, TypeAlias
@@ -228,7 +229,44 @@ def _suite_steps(window: MainWindow) -> Steps:
     yield "playground", lambda: window.navigator.show(PageId.PLAYGROUND)
 
 
-FILES: dict[str, Callable[[MainWindow], Steps]] = {"record": _record_steps, "suite": _suite_steps}
+def long_body(kind: str, size: int = 50_000_000) -> Path:
+    """The file of a request to Messages of so many bytes: one text, one image, or short messages."""
+    talk: list[dict[str, Any]] = [{"role": "user", "content": "Hello"}]
+    if kind == "messages":
+        talk = [
+            {"role": "user" if n % 2 else "assistant", "content": f"{n} {'x' * 99}"}
+            for n in range(size // 140)
+        ]
+    elif kind == "text":
+        talk[0]["content"] = "word " * (size // 5)
+    else:
+        image = {"type": "base64", "media_type": "image/png", "data": "A" * size}
+        talk[0]["content"] = [{"type": "image", "source": image}]
+    tools = [
+        {"name": "search", "input_schema": {"type": "object", "properties": {"query": {"type": "string"}}}}
+    ]
+    more = [{"role": "assistant", "content": "Yes?"}, {"role": "user", "content": "Search"}]
+    path = Path(tempfile.mkdtemp()) / "body.json"
+    path.write_text(json.dumps({"system": "s", "messages": [*talk, *more], "tools": tools, "max_tokens": 99}))
+    return path
+
+
+def _body_steps(window: MainWindow, kind: str) -> Steps:
+    project, path = window.services.project, long_body(kind)
+    yield "open", lambda: project.open(path)
+    yield "edit", lambda: project.prompt.set_user("Search for news")
+    yield "run", window.actions_.run.trigger
+    saved = path.with_suffix(".glyphscope")
+    yield "save", lambda: project.save(saved)
+    yield "reload", project.reload
+    yield "import", lambda: window.panels.tools.actions_.read_file(path)
+
+
+FILES: dict[str, Callable[[MainWindow], Steps]] = {
+    "record": _record_steps,
+    "suite": _suite_steps,
+    **{f"body of {kind}": partial(_body_steps, kind=kind) for kind in ("text", "image", "messages")},
+}
 
 
 def main(names: list[str], *, where: bool) -> None:

@@ -22,7 +22,7 @@ from glyphscope.events.setting import settings_of, wrong_value
 from glyphscope.prompting.message_list import Conversation, part_text, read_messages, text_of
 from glyphscope.prompting.written_bodies import Written, allowed_tools, given_messages, named_tool
 from glyphscope.registry import ToolRegistry, parse_document
-from glyphscope.registry.saving import Notes, Unused, unused, why_unused
+from glyphscope.registry.saving import CREDENTIALS, Notes, Unused, unused, why_unused
 from glyphscope.registry.tool import CUSTOM_INPUT
 
 _HINT = "Give the JSON body of a request to Chat Completions, Responses or Messages."
@@ -500,23 +500,18 @@ def _unused_parts(
     return {name: each for name, each in found.items() if each}
 
 
-_CREDENTIALS = frozenset(
-    {"authorization", "authorization_token", "headers", "api_key", "access_token", "client_secret"}
-)
-
-
 def _without_credentials(value: Any, place: str, reading: _Reading) -> Any:
     """A part of a body that is kept, without the members that may be credentials."""
     if isinstance(value, list):
         return [_without_credentials(each, f"{place}/{at}", reading) for at, each in enumerate(value)]
     if not isinstance(value, dict):
         return value
-    for name in sorted(_CREDENTIALS & value.keys()):
+    for name in sorted(CREDENTIALS & value.keys()):
         reading.notes.add(name, "it may be a credential, so it is not kept.", f"{place}/{name}")
     return {
         name: _without_credentials(each, f"{place}/{name}", reading)
         for name, each in value.items()
-        if name not in _CREDENTIALS
+        if name not in CREDENTIALS
     }
 
 

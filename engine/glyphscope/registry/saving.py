@@ -227,6 +227,11 @@ class Notes:
         return tuple(Unused(what, why, tuple(places)) for (what, why), places in ordered)
 
 
+CREDENTIALS = frozenset(
+    {"authorization", "authorization_token", "headers", "api_key", "access_token", "client_secret"}
+)
+"""Members that may be credentials."""
+_SECRET = "a credential; no call is sent to a server. Remove it before you share the file."
 _AT_PROVIDER = "runs at the provider; it is not offered to a model here."
 _WHY = {
     "tool_search": "the tool loop has its own search for deferred tools.",
@@ -253,7 +258,6 @@ _WHY = {
     "icons": "the name is shown.",
     "servers": "no call is sent to a server.",
     "security": "no call is sent to a server.",
-    "authorization": "a credential; no call is sent to a server. Remove it before you share the file.",
     "headers": "they may have credentials; no call is sent to a server. Remove them before you share the file.",
 }
 _NOT_USED = "not used."
@@ -279,16 +283,23 @@ def unused(registry: ToolRegistry) -> tuple[Unused, ...]:
             if isinstance(path[-1] if path else None, int) or (path and path[-1] == "tools"):
                 what = hosted_name(value) if isinstance(value, dict) else str(value)
                 notes.add(what, _why_hosted(what), to_pointer(path))
-                for inner in value if isinstance(value, dict) else ():
-                    if inner in ("authorization", "headers"):
-                        notes.add(inner, _WHY[inner], to_pointer((*path, inner)))
             elif form == "gemini" and (len(path) == 1 or isinstance(path[-2], int)):
                 notes.add(str(path[-1]), _AT_PROVIDER, to_pointer(path))
             else:
                 within = isinstance(path[-2:][0], int) or as_object(registry.kept["document"]).get("type")
                 what = f"{path[-1]} of a namespace" if within else str(path[-1])
                 notes.add(what, why_unused(str(path[-1])), to_pointer(path))
+            for name in _credentials(value) if path[:1] not in (("messages",), ("input",)) else ():
+                notes.add(name, _WHY.get(name, _SECRET), to_pointer(path))
     return notes.found()
+
+
+def _credentials(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        yield from sorted(CREDENTIALS & value.keys())
+    if isinstance(value, dict | list):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from _credentials(inner)
 
 
 _CLIENTS = re.compile(r"(bash|text_editor|computer|memory|browser)(_|$)|local_shell$|shell$|apply_patch$")

@@ -97,7 +97,8 @@ def _format(form: Any) -> Any:
     """The parameters of a custom tool; Chat Completions has the grammar in an inner object."""
     if isinstance(form, dict) and isinstance(grammar := form.get("grammar"), dict):
         form = {**{key: value for key, value in form.items() if key != "grammar"}, **grammar}
-    return custom_parameters({"type": "text"} if form is None else form)
+    form = {"type": "text"} if form is None else form
+    return custom_parameters(form if isinstance(form, dict) else {"type": form})
 
 
 def _custom(*path: str, nested: bool) -> Member:

@@ -8,7 +8,8 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
-from glyphscope.base.errors import RecordError
+from glyphscope.base.errors import RecordError, StorageError
+from glyphscope.base.figures import byte_size
 from glyphscope.base.inputs import read_file
 from glyphscope.base.json_values import json_file
 from glyphscope.base.locks import folder_lock
@@ -91,9 +92,16 @@ def save_project(path: Path, project: Project, expected: str | None = None) -> s
     """Write the project and return its new digest.
 
     `expected` is the digest that was last loaded or saved: if the file has different content, another window has saved
-    it; ChangedOnDisk is raised, and nothing is written. None always writes (save as, or the user's decision).
+    it; ChangedOnDisk is raised, and nothing is written. None always writes (save as, or the user's decision). Raises
+    StorageError for a project that is too large to be opened again.
     """
     data = json_file({_KEY: VERSION, **msgspec.structs.asdict(project)}).encode()
+    if len(data) > MAX_BYTES:  # it could not be opened again
+        raise StorageError(
+            f"The project has {byte_size(len(data))}; a project has at most {byte_size(MAX_BYTES)}.",
+            where=str(path),
+            hint="Remove messages or tools.",
+        )
     with folder_lock(path.parent):
         if expected is not None and path.exists():
             there = digest_of(read_file(path))

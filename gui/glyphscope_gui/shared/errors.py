@@ -33,6 +33,10 @@ MAX_LOG = 256 * 1024
 """Characters of the crash log that are kept; older reports are removed."""
 
 
+_SHOWN = 3
+"""Problems of a document that are shown without a click."""
+
+
 class Explanation(NamedTuple):
     """An error in the parts that are shown; `details` is for bug reports."""
 
@@ -46,13 +50,15 @@ class Explanation(NamedTuple):
 def explain(error: BaseException) -> Explanation:
     """The texts about an error."""
     if isinstance(error, GlyphscopeError):
-        details = ""
+        details, hint = "", error.hint
         if isinstance(error, RegistryError):
             whole = tr("(whole document)")
-            details = "\n".join(f"{p.pointer or whole}: {p.message}" for p in error.problems)
+            lines = [f"{p.pointer or whole}: {p.message}" for p in error.problems]
+            hint = hint or "\n".join(lines[:_SHOWN])
+            details = "\n".join(lines) if error.hint or len(lines) > _SHOWN else ""
         elif isinstance(error, ModelDied):
             details = "\n".join(part for part in (error.signal, error.stderr) if part)
-        return Explanation(tr("Action failed"), error.message, error.where, error.hint, details)
+        return Explanation(tr("Action failed"), error.message, error.where, hint, details)
     return Explanation(
         tr("Internal error"),
         tr("Glyphscope hit an internal error. Your work is still open: save it before continuing."),

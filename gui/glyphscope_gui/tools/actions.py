@@ -115,7 +115,7 @@ class ToolActions(QObject):
         def import_tools() -> None:
             self.background.start(
                 "import",
-                partial(_loaded, path),
+                partial(_tools_of, path),
                 lambda found: self._take(found, path.name),
                 self._show_error,
             )
@@ -313,6 +313,13 @@ def _read(source: Path | str) -> _Loaded | None:
     if isinstance(source, str):
         return bundled_registry(source), ()
     return None if api_of(parse_text(read_registry_file(source), str(source))) else _loaded(source)
+
+
+def _tools_of(path: Path) -> _Loaded:
+    """The tools of the body of a request, without the rest of it, as `_loaded`."""
+    body = parse_text(read_registry_file(path), str(path))
+    registry = load_registry(body.get("tools") or body.get("functions") or [])
+    return registry, unused(registry)
 
 
 def _loaded(source: Path | str) -> _Loaded:
