@@ -29,6 +29,7 @@ from glyphscope.runs.strategies import run
 from glyphscope.runs.strategies.running import first_prompt
 from glyphscope.store import first_difference
 from glyphscope.store.exports import RecordedRun, export
+from glyphscope.store.exports.run_page import run_data
 from glyphscope.store.records import encode_record, parse_record
 from talks import NONE, Clock, Talker, box, chosen, ended, limits, request_of, talk
 from toolbox import of
@@ -58,6 +59,12 @@ def named(*names, description="Does things."):
 def system(events):
     """Return the prompts."""
     return [event.text for event in of(PromptRendered, events)]
+
+
+def test_a_page_of_the_run_says_how_many_tools_each_turn_offered():
+    events = talk(FIND, SEARCH, "Done.", model=small(FIND, SEARCH, "Done."), **ALWAYS)
+    page = run_data(RecordedRun(tuple(events)), run_state(events), reasons=False)
+    assert page["allowed"] == 7 and [stage["allowed"] for stage in page["stages"][:2]] == [1, 3]
 
 
 def test_tools_over_the_share_are_found_by_a_search_and_then_called():

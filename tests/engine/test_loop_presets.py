@@ -82,6 +82,7 @@ def test_names_of_the_reliability_study_ask_for_ours(other, known, ours):
 
 def test_a_code_without_one_of_the_same_meaning_says_what_it_is_here():
     assert "FINAL_TEXT, WRONG_ARGUMENTS" in meant("ASSERTION_FAILED", get_args(Code))
+    assert '"extra_body" here, in another place' in meant("request_overrides", LoopSettings.__struct_fields__)
     assert meant("nonsense", ("default",)) == ""
 
 

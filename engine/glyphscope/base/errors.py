@@ -49,6 +49,8 @@ def meant(name: str, known: Collection[str]) -> str:
     from difflib import get_close_matches  # only where something is wrong
 
     other = _ELSEWHERE.get(name)
+    if other is not None and other not in known:
+        return f'The same is called "{other}" here, in another place.'
     near = [other] if other in known else get_close_matches(name, known, 1)
     return f'Did you mean "{near[0]}"?' if near else ""
 

@@ -37,6 +37,7 @@ _ANSWERS = {
     "cut-off": tr("cut off"),
     "aborted": tr("aborted"),
     "failed": tr("failed"),
+    "limit": tr("limit"),
 }
 """Ends without a valid call, as short as a pill needs."""
 

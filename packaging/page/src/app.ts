@@ -262,7 +262,7 @@ export class App {
     this.stream.note.textContent = this.timeline.element.hidden ? "" : stageTitle(stage);
     showStream(this.box, stage, { collapsed: this.collapsed, differs: this.differs(this.shown, place) });
     fill(this.ending, ending(this.now, stage, over && place === run.latest));
-    showFields(this.fields.body, stage, data, stage.finished !== null);
+    showFields(this.fields.body, stage, data, place, stage.finished !== null);
     this.fields.element.hidden = !this.fields.body.querySelector("table");
     this.steps.element.hidden = !this.chart.show(stage);
     this.tokens.element.hidden = !stage.tokens.length;
@@ -325,7 +325,7 @@ export class App {
         const part = card(stageTitle(stage));
         const [stream, fields] = [h("div", { class: "stream" }), h("div")];
         showStream(stream, stage, {});
-        showFields(fields, stage, this.now.data, stage.finished !== null);
+        showFields(fields, stage, this.now.data, run.stages.indexOf(stage), stage.finished !== null);
         const table = new TokenTable(() => undefined);
         part.body.append(
           stream,

@@ -24,6 +24,8 @@ export interface StageData {
   sizes?: { style: string; characters: number; bytes: number }[];
   /** The result of the stage. */
   words?: string;
+  /** The number of its tools, where it offers others than the run. */
+  allowed?: number;
 }
 
 export interface RunData {

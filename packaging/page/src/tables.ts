@@ -48,7 +48,8 @@ export function table(label: string, heads: string[], rows: Child[], figures: nu
 
 // fields
 
-export function showFields(parent: HTMLElement, stage: Stage, data: RunData, over: boolean): void {
+export function showFields(parent: HTMLElement, stage: Stage, data: RunData, place: number, over: boolean): void {
+  const allowed = data.stages[place]?.allowed ?? data.allowed;
   const rows: Child[] = [];
   const several = stage.written.size > 1 || stage.segments.some((part) => part.kind === "call");
   for (const [index, call] of [...stage.written].sort(([one], [other]) => one - other)) {
@@ -81,9 +82,9 @@ export function showFields(parent: HTMLElement, stage: Stage, data: RunData, ove
       if (argument !== null) seen.add(argument);
       const constraint =
         argument === null
-          ? data.allowed === 1
+          ? allowed === 1
             ? "one tool allowed"
-            : `allow list of ${data.allowed}`
+            : `allow list of ${allowed}`
           : (constraints[argument] ?? "");
       const wrong = call.violations.find((violation) => violation.path === field.path);
       const ends = /["'}\]]/.test(stage.characters[field.end - 1] ?? "");

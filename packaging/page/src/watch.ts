@@ -222,7 +222,7 @@ export class Watch {
     showStream(this.box, stage, {});
     fill(this.ending, ending(this.recorded, stage, this.player.step >= this.recorded.lastStep));
     if (this.part.show.includes("fields"))
-      showFields(this.fields, stage, this.recorded.data, stage.finished !== null);
+      showFields(this.fields, stage, this.recorded.data, run.stages.indexOf(stage), stage.finished !== null);
     this.showChosen();
     reachScrolled(this.element);
   }

@@ -37,6 +37,7 @@ from glyphscope.prompting.signature import argument_types
 from glyphscope.registry import ToolRegistry
 from glyphscope.runs import RunState, run_state
 from glyphscope.runs.answer_notes import answer_notes
+from glyphscope.runs.deferral import stage_registry
 from glyphscope.runs.endings import EndStatus, RunEnd, end_of
 from glyphscope.runs.event_rows import describe
 from glyphscope.runs.sampling import limits_in_words, sampling_words
@@ -170,7 +171,7 @@ def run_data(run: RecordedRun, state: RunState, *, reasons: bool = True) -> dict
         "settings": list(_settings(run)),
         "differing": [],
         "parts": _part_names(state),
-        "stages": [_stage(run, registry if reasons else None, stage) for stage in state.stages],
+        "stages": [_stage(run, state, registry if reasons else None, stage) for stage in state.stages],
         "worked_ms": state.worked_ms,
         "rows": dict(_rows(run.events)),
     }
@@ -201,8 +202,12 @@ def _constraints(registry: ToolRegistry) -> dict[str, dict[str, str]]:
     }
 
 
-def _stage(run: RecordedRun, registry: ToolRegistry | None, stage: StageState) -> dict[str, Any]:
+def _stage(
+    run: RecordedRun, state: RunState, registry: ToolRegistry | None, stage: StageState
+) -> dict[str, Any]:
     data: dict[str, Any] = {"words": stage_words(stage, over=True)}
+    if stage.earlier.deferred is not None and (offered := stage_registry(state, stage)) is not None:
+        data["allowed"] = len(offered.allowed)
     if registry is not None and (reasons := masked_reasons(run.request, registry, stage)):
         data["reasons"] = {str(index): each._asdict() for index, each in reasons.items()}
     with suppress(GlyphscopeError):  # a call that the shape cannot write, extracted from a text
