@@ -18,8 +18,11 @@ pytest.importorskip("uvicorn")
 
 from capturing import TOOLS, Capturing, RawServer, Tap, capturing, chunked, whole
 from glyphscope.capture.breakpoints import Decision, read_rules
+from glyphscope.prompting.costs import prompt_costs
 from glyphscope.runs import run_state
 from glyphscope.store.records import read_record
+from glyphscope_gui.shared.run_words import model_name
+from on_screen import Screen
 
 pytestmark = pytest.mark.slow
 
@@ -356,3 +359,59 @@ def test_an_sdk_shows_why_a_paused_request_was_not_sent_and_does_not_repeat_it(t
     }
     assert words[end] in str(failed.value)
     assert failed.value.status_code == {"late": 504, "dropped": 403}[end]
+
+
+# The window
+
+
+@pytest.mark.model
+def test_the_window_in_front_of_the_real_server_holds_an_invalid_call_whose_arguments_are_edited(
+    qtbot, window, url
+):
+    pytest.importorskip("openai")
+    patience = 120_000
+    screen = Screen(qtbot, window)
+    screen.press("Capture…")
+    screen.until("Server of the agent")
+    screen.write("Server of the agent", url)
+    screen.write("Port for the agent", "0")
+    screen.choose("Tokens of the prompt", model_name("embedded").name)
+    screen.press("Pause answers with an invalid call")
+    screen.press("Start capture")
+    qtbot.waitUntil(window.capture_bar.isVisible, timeout=patience)
+    port = int(window.capture_bar._url.rpartition(":")[2])
+    tools = json.loads(json.dumps(TOOLS).replace("100", "5"))
+    tools[0]["function"]["parameters"]["required"] = ["query", "max_results"]
+    forced = {"type": "function", "function": {"name": "search"}}
+
+    def ask() -> str:
+        with openai_at(port, max_retries=0) as client:
+            pieces = client.chat.completions.create(
+                model="smol", temperature=0, max_tokens=60, stream=True, tools=tools, tool_choice=forced,
+                messages=[{"role": "user", "content": "Search for AI news, 10 results"}],
+            )  # fmt: skip
+            return joined_calls(pieces)[0]["function"]["arguments"]
+
+    with ThreadPoolExecutor(1) as agents:
+        got = agents.submit(ask)
+        try:
+            qtbot.waitUntil(lambda: window.capture._paused_dialog is not None, timeout=patience)
+            assert "CONSTRAINT_MAX" in screen
+            editor = window.capture._paused_dialog.editor
+            (call,) = json.loads(editor.toPlainText())
+            editor.show_text(json.dumps([call | {"arguments": {"query": "AI news", "max_results": 5}}]))
+            screen.press("Send edited")
+            qtbot.waitUntil(got.done, timeout=patience)
+        finally:
+            window.capture.stop()
+            qtbot.waitUntil(lambda: not window.capture.unfinished, timeout=patience)
+    assert json.loads(got.result()) == {"query": "AI news", "max_results": 5}
+    dock = window.panels.history
+    qtbot.waitUntil(lambda: bool(dock.model.rows), timeout=patience)
+    with qtbot.waitSignal(window.runs.ended, timeout=patience):
+        dock.runOpened.emit(dock.model.rows[0].id)
+    stage = window.runs.state.stages[-1]
+    assert stage.written[0].violations[0].code == "CONSTRAINT_MAX"  # the server's answer, not the edited one
+    assert "The answer was paused for" in stage.prompt.note
+    costs = {cost.title: cost.tokens for cost in prompt_costs(stage.prompt)}
+    assert costs["tools"] > costs["user's text"] > 5
