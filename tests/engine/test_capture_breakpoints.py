@@ -106,7 +106,10 @@ def test_an_answer_is_paused_by_its_verdict_or_its_tool_and_others_pass_unchange
         with closing(agent.send(asking("bad"))) as made:
             paused = agent.paused.get(timeout=30)
             assert (paused.side, paused.body) == ("answer", b"".join(BAD))
-            assert ("CONSTRAINT_MAX" in paused.why) is (rule == "violation") and "search" in paused.why
+            assert ("CONSTRAINT_MAX: max_results is at most" in paused.why) is (rule == "violation")
+            assert "search" in paused.why and json.loads(paused.asked)["messages"][0]["content"] == "bad"
+            assert "CONSTRAINT_MAX" in paused.verdict(paused.body)
+            assert paused.verdict(paused.body.replace(b"500", b"50")) == ""
             agent.server.decide(Decision(2, "answer", "send"))
             status, head, got = read_answer(made)
         assert (status, got) == (200, b"".join(BAD)) and b"transfer-encoding: chunked" in head.lower()
@@ -441,6 +444,7 @@ def test_the_terminal_edits_the_arguments_of_an_answer_s_calls(tmp_path):
             until(r"answer 1 is paused(?s:.*)s send, e edit, c edit the calls' arguments, d drop: ")
             write("c\n")
             assert read_answer(waiting)[2] == b"".join(BAD).replace(b"500", b"50")
+        until("Each call of the edited answer is valid")
         made.terminate()
 
 

@@ -16,7 +16,9 @@ import glyphscope.capture
 from capturing import Capturing, RawServer, answer_with_call, asking, chunked
 from fake_context import scripted
 from glyphscope.capture.process import Begin
+from glyphscope.evals.suites.reading import load_suite
 from glyphscope.prompting.costs import prompt_costs
+from glyphscope_gui.history.presenter import SuiteDialog
 from on_screen import Screen
 from scripted_endpoint import Answer, endpoint
 
@@ -180,25 +182,32 @@ def test_an_answer_waits_in_the_window_until_a_valid_edit_is_sent(qtbot, window,
     qtbot.waitUntil(lambda: window.capture._paused_dialog is not None, timeout=PATIENCE_MS)
     assert window.capture_bar.paused_button.text() == "1 paused" and "CONSTRAINT_MAX" in screen
     editor = window.capture._paused_dialog.editor
+    screen.until("Whole text")
     calls = editor.toPlainText()
     assert json.loads(calls) == [{"name": "search", "arguments": {"query": "a", "max_results": 500}}]
     editor.show_text(calls.replace("500", "5x"))
     screen.press("Send edited")
-    assert "The calls are not valid JSON" in screen and "line 6" in screen
+    screen.until("The calls are not valid JSON", "line 6")
+    editor.show_text(calls.replace("500", "101"))
+    screen.until("max_results is at most 100, and no continuation of 101 is")
     editor.show_text(calls.replace("500", "5"))
+    screen.until("Each call of the edited answer is valid.")
     screen.press("Whole text")
-    assert rb"max_results\": 5}" in editor.toPlainText().encode() and screen.find("Send edited")
+    screen.until(lambda: rb"max_results\": 5}" in editor.toPlainText().encode())
+    assert screen.find("Send edited")
     screen.press("Undo edits")
-    assert editor.toPlainText() == calls and screen.find("Send")
+    screen.until(lambda: editor.toPlainText() == calls)
     screen.press("Whole text")
+    screen.until(lambda: "data: " in editor.toPlainText())
     text = editor.toPlainText()
     editor.show_text(text.replace('"delta"', '"delta', 1))
     screen.press("Send edited")
-    assert "not valid JSON" in screen and "line 1" in screen
+    screen.until("not valid JSON", "line 1")
     screen.press("Calls")
-    assert "not valid JSON" in screen and "data: " in editor.toPlainText()
+    assert "data: " in editor.toPlainText()
     editor.show_text(text)
     screen.press("Calls")
+    screen.until(lambda: editor.toPlainText() == calls)
     editor.show_text(calls.replace("500", "50"))
     screen.press("Send edited")
     assert answer()[2] == text.replace("500", "50").encode()
@@ -289,6 +298,14 @@ def test_a_captured_run_is_run_again_with_the_open_model_and_compared(qtbot, win
     assert [tool["name"] for tool in started.request.registry["tools"]] == ["search"]
     assert window.runs.state.failed is None and not window.record_bar.isVisible()
     assert (started.request.native, started.request.max_tokens, started.request.alternatives) == ("", 512, 10)
+    dock.suiteRequested.emit(captured()["find a"])
+    suites = screen.dialog(SuiteDialog)
+    suites.write("Suite", "Captured")
+    suites.press("Add")
+    path = window.services.places.suites / "Captured.json"
+    qtbot.waitUntil(path.exists)
+    (scenario,) = load_suite(path).scenarios
+    assert [each.arguments for each in scenario.expect.calls] == [{"query": "a"}]
     dock.compareRequested.emit([captured()["find a"], captured()["a bad one"], started.run])
     screen.until("a bad one")
     assert window.navigator.current == "compare"

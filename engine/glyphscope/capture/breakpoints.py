@@ -16,17 +16,21 @@ import anyio
 import msgspec
 
 from glyphscope.base.errors import GlyphscopeError
-from glyphscope.base.shorten import listed
+from glyphscope.base.shorten import listed, shorten
 from glyphscope.capture.answer_calls import Document, calls_text, documents, with_calls
-from glyphscope.capture.exchange import PauseEnd, Side
-from glyphscope.capture.recording import CapturedCall
+from glyphscope.capture.exchange import Answered, Asked, Ended, Exchange, PauseEnd, Piece, Side
+from glyphscope.capture.recording import CapturedCall, calls_of
+from glyphscope.capture.requests import api_of
 
 PAUSE_SECONDS = 300.0
 """The longest time that something waits: the clients of agents stop waiting after ten minutes."""
 ALL, VIOLATION, TOOL = "all", "violation", "tool:"
 MAX_EDITED = 32_000_000
 """Bytes of an edit."""
-_SHOWN = 4
+_SHOWN, _MAX_WORDS = 4, 120
+
+_NOWHERE = "http://127.0.0.1"
+"""The address of an edited answer's server, which no verdict depends on."""
 
 Choice: TypeAlias = Literal["send", "drop"]
 
@@ -47,15 +51,24 @@ class BreakRules(NamedTuple):
         """Why an answer with these calls is paused; empty if it is not."""
         calls = list(calls)
         called = dict.fromkeys(call.tool for call in calls if call.tool in self.tools)
-        wrong = [f"{call.tool or 'a call'} ({call.code})" for call in calls if not call.valid]
         reasons = (
             f"It calls {listed(list(called), _SHOWN)}." if called else "",
-            f"Not valid: {listed(wrong, _SHOWN)}." if wrong and self.violations else "",
+            not_valid(calls) if self.violations else "",
         )
         return " ".join(filter(None, reasons))
 
 
 NOTHING = BreakRules()
+
+
+def not_valid(calls: Iterable[CapturedCall]) -> str:
+    """The calls that are not valid, with the reason of each; empty if all are."""
+    wrong = [
+        f"{call.tool or 'a call'} ({call.code}{f': {shorten(call.message, _MAX_WORDS)}' if call.message else ''})"
+        for call in calls
+        if not call.valid
+    ]
+    return f"Not valid: {listed(wrong, _SHOWN)}." if wrong else ""
 
 
 def read_rules(texts: Sequence[str]) -> BreakRules:
@@ -72,7 +85,10 @@ def read_rules(texts: Sequence[str]) -> BreakRules:
 
 
 class Paused(msgspec.Struct, frozen=True, kw_only=True):
-    """The body of the request or answer `number`, of content type `kind`, which waits for at most `seconds`."""
+    """The body of the request or answer `number`, of content type `kind`, which waits for at most `seconds`.
+
+    `asked` is the body of the request that the server got, empty before.
+    """
 
     number: int
     side: Side
@@ -82,6 +98,7 @@ class Paused(msgspec.Struct, frozen=True, kw_only=True):
     kind: str
     body: bytes
     seconds: float
+    asked: bytes = b""
 
     @property
     def text(self) -> str | None:
@@ -98,6 +115,15 @@ class Paused(msgspec.Struct, frozen=True, kw_only=True):
     def with_calls(self, text: str) -> bytes:
         """The body with the arguments of an edited text of `calls`. Raises GlyphscopeError, as `with_calls`."""
         return with_calls(self.path, self.kind, self.body, text)
+
+    def verdict(self, body: bytes) -> str:
+        """The calls of an edited answer that are not valid by the tools of the request, as `not_valid`.
+
+        Raises an Exception with the reason if they cannot be judged.
+        """
+        asked = Asked(self.number, api_of(self.path) or "chat", self.path, "", _NOWHERE, self.asked)
+        answered, piece = Answered(0.0, 200, self.kind), Piece(0.0, body)
+        return not_valid(calls_of(Exchange(asked, answered, (piece,), Ended(0.0, "server"))))
 
 
 class Decision(msgspec.Struct, frozen=True):

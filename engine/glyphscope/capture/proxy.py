@@ -289,6 +289,7 @@ class CaptureProxy:
             kind=kind,
             body=body,
             seconds=limit,
+            asked=exchange.sent if side == "answer" else b"",
         )
         begun = time.monotonic()
         end: PauseEnd = "agent"

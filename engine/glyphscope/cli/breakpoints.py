@@ -10,6 +10,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -113,6 +114,11 @@ class PausedInTerminal:
             except GlyphscopeError as error:
                 out.print(Text(visible(str(error)), "red"))
                 continue
+            if body is not None and paused.side == "answer":
+                with suppress(Exception):  # it is sent, also if it cannot be judged
+                    out.print(
+                        Text(visible(paused.verdict(body) or "Each call of the edited answer is valid."))
+                    )
             with self._changed:  # `remove` comes later
                 self._waiting = [each for each in self._waiting if each is not paused]
             return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 import msgspec
@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QWidget
 from glyphscope.base.errors import GlyphscopeError
 from glyphscope.base.figures import byte_size, duration
 from glyphscope.capture.breakpoints import Choice, Decision, Paused, check_edit
+from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.json_editor import JsonEditor
 from glyphscope_gui.shared.labels import PlainLabel, named, push_button, show_words, words_label
 from glyphscope_gui.shared.language import tr
@@ -24,6 +25,8 @@ from glyphscope_gui.theme.sizes import letters
 MAX_SHOWN = 500_000
 """Bytes of a body that can be edited here: a longer one is shown in part, and sent on or dropped."""
 TICK_MS = 1000
+VERDICT_MS = 300
+"""Delay of the verdict after an edit."""
 _CHANGED = "\u00a0\u2028\u2029"
 """Characters that Qt's edits give back as others: in JSON, their escapes are the same."""
 SIZE = QSize(720, 560)
@@ -40,7 +43,7 @@ class PausedDialog(PlainDialog):
         super().__init__("pausedDialog", tr("Breakpoint"), parent)
         self._paused: Paused | None = None
         self._until = 0.0
-        self._shown = ""
+        self._shown = self._calls = ""
         self._body = b""
         """The body with the edits of the hidden view."""
         self.heading = PlainLabel(self, role="heading", wordWrap=True)
@@ -57,6 +60,10 @@ class PausedDialog(PlainDialog):
         self.editor = named(JsonEditor(self), "pausedEditor", tr("Paused text"))
         self.editor.setLineWrapMode(JsonEditor.LineWrapMode.WidgetWidth)  # an event of an answer is one line
         self.problem = words_label(role="problem", parent=self, name="pausedProblem")
+        self.verdict = words_label(parent=self, name="pausedVerdict")
+        self._background = Background(self)
+        self._later = QTimer(self, singleShot=True, interval=VERDICT_MS)
+        self._later.timeout.connect(self._judge)
         self.send_button = push_button(tr("Send"), self, role="primary", clicked=lambda: self._decide("send"))
         self.drop_button = push_button(
             tr("Drop"), self, tip=tr("The agent gets an error"), clicked=lambda: self._decide("drop")
@@ -68,7 +75,16 @@ class PausedDialog(PlainDialog):
             (self.drop_button, Role.DestructiveRole),
             (self.send_button, Role.ActionRole),
         )
-        parts = (self.heading, self.about, self.views, (self.editor, 1), self.problem, self.left, buttons)
+        parts = (
+            self.heading,
+            self.about,
+            self.views,
+            (self.editor, 1),
+            self.verdict,
+            self.problem,
+            self.left,
+            buttons,
+        )
         vbox(*parts, parent=self, margins=(18, 16, 18, 14), spacing=10)
         self.editor.textChanged.connect(self._show_edited)
         self.views.chosen.connect(self._change_view)
@@ -97,23 +113,31 @@ class PausedDialog(PlainDialog):
         self._show_time()
 
     def _show_whole(self) -> None:
-        """Show the body without edits: the calls of an answer, or all of it."""
+        """Show the body without edits, and then the calls of an answer, if it has any."""
         paused = self._paused
         if paused is None:
             return
-        self._body = paused.body
+        self._body, self._calls = paused.body, ""
         self.send_button.setEnabled(True)
         self.drop_button.setEnabled(True)
-        has_calls = len(self._body) <= MAX_SHOWN and bool(paused.calls)
-        self.views.setVisible(has_calls)
-        self.views.set_value(CALLS if has_calls else TEXT)
+        self.views.hide()
+        self.views.set_value(TEXT)
         self._show_text()
+        if len(paused.body) <= MAX_SHOWN:
+            self._background.start("edit", lambda: paused.calls, self._show_calls)
+
+    def _show_calls(self, calls: str) -> None:
+        if calls and not self.back_button.isEnabled():
+            self._calls = calls
+            self.views.set_value(CALLS)
+            self.views.show()
+            self._show_text()
 
     def _show_text(self) -> None:
         paused = self._edited()
         can_edit = paused.text is not None and len(paused.body) <= MAX_SHOWN
         if self.views.value == CALLS:
-            self._shown = paused.calls
+            self._shown = self._calls
         else:
             self._shown = (
                 _laid_out(paused) if can_edit else paused.body[:MAX_SHOWN].decode("utf-8", "replace")
@@ -121,8 +145,7 @@ class PausedDialog(PlainDialog):
         self.editor.setReadOnly(not can_edit)
         self.editor.show_text(self._shown)
         self._shown = self.editor.toPlainText()  # with Qt's ends of lines
-        words = tr("It is not UTF-8, or too long to be edited here.") if not can_edit else ""
-        show_words(self.problem, words)
+        show_words(self.problem, "" if can_edit else tr("It is not UTF-8, or too long to be edited here."))
         self._show_edited()
 
     def _edited(self) -> Paused:
@@ -130,29 +153,44 @@ class PausedDialog(PlainDialog):
         assert self._paused is not None
         return msgspec.structs.replace(self._paused, body=self._body)
 
-    def _written(self, view: str) -> bytes:
-        """The body with the edits of both views, of which `view` is shown. Raises GlyphscopeError."""
-        paused, text = self._edited(), self.editor.toPlainText()
-        if text == self._shown:
-            return paused.body
-        if view == CALLS:
-            return paused.with_calls(text)
-        body = text.encode()
-        check_edit(paused, body)
-        return body
+    def _written(self, view: str) -> Callable[[], Paused]:
+        """Makes the request or answer with the edits of both views, of which `view` is shown, outside of the window's
+        thread, as it parses all pieces of a stream. Raises GlyphscopeError.
+        """
+        paused, text, shown = self._edited(), self.editor.toPlainText(), self._shown
+
+        def work() -> Paused:
+            if text == shown:
+                return paused
+            body = paused.with_calls(text) if view == CALLS else text.encode()
+            check_edit(paused, body)
+            return msgspec.structs.replace(paused, body=body)
+
+        return work
 
     def _change_view(self, view: str) -> None:
         other = TEXT if view == CALLS else CALLS
-        try:
-            body = self._written(other)
-            if view == CALLS and not msgspec.structs.replace(self._edited(), body=body).calls:
+        written = self._written(other)
+        self.views.set_value(other)  # until that is shown
+
+        def work() -> tuple[bytes, str]:
+            edited = written()
+            if not (calls := edited.calls):
                 raise GlyphscopeError(tr("The edited text has no calls."))
-        except GlyphscopeError as error:
-            self.views.set_value(other)
-            show_words(self.problem, str(error))
-            return
-        self._body = body
-        self._show_text()
+            return edited.body, calls
+
+        def done(found: tuple[bytes, str]) -> None:
+            self._body, self._calls = found
+            self.views.set_value(view)
+            self._show_text()
+
+        self._background.start("edit", work, done, self._show_problem)
+
+    def _show_problem(self, error: BaseException) -> None:
+        for button in (self.send_button, self.drop_button):
+            button.setEnabled(True)
+        self._show_edited()
+        show_words(self.problem, str(error))
 
     def _show_edited(self) -> None:
         paused = self._paused
@@ -161,6 +199,23 @@ class PausedDialog(PlainDialog):
         )
         self.back_button.setEnabled(edited)
         self.send_button.setText(tr("Send edited") if edited else tr("Send"))
+        show_words(self.verdict, "")
+        if edited:
+            self._later.start()
+
+    def _judge(self) -> None:
+        """Show whether the calls of an edited answer are valid; nothing while the text is not."""
+        paused = self._paused
+        if paused is None or paused.side != "answer" or not self.back_button.isEnabled():
+            return
+        written = self._written(self.views.value)
+        self._background.start(
+            "verdict", lambda: paused.verdict(written().body), self._show_verdict, lambda _: None
+        )
+
+    def _show_verdict(self, wrong: str) -> None:
+        if self.back_button.isEnabled():
+            show_words(self.verdict, wrong or tr("Each call of the edited answer is valid."))
 
     def _show_time(self) -> None:
         left = max(0.0, self._until - time.monotonic())
@@ -170,16 +225,17 @@ class PausedDialog(PlainDialog):
         paused = self._paused
         if paused is None:
             return
-        body = None
-        try:
-            if choice == "send" and (written := self._written(self.views.value)) != paused.body:
-                body = written
-        except GlyphscopeError as error:
-            show_words(self.problem, str(error))
-            return
         for button in (self.send_button, self.drop_button, self.back_button):
             button.setEnabled(False)  # until it is released
-        self.decided.emit(Decision(paused.number, paused.side, choice, body))
+
+        def done(edited: Paused) -> None:
+            body = None if edited.body == paused.body else edited.body
+            self.decided.emit(Decision(paused.number, paused.side, choice, body))
+
+        if choice == "drop":
+            done(paused)
+        else:
+            self._background.start("send", self._written(self.views.value), done, self._show_problem)
 
 
 def _laid_out(paused: Paused) -> str:
