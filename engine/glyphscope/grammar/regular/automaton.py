@@ -222,15 +222,13 @@ class Automaton:
             product = both.product = self._complement_moves(both.states[0])
             self._products[both.serial] = both
         if product is None:
-            rows: list[tuple[Ranges, tuple[derivatives.DfaState, ...]]] = [(chars.ALL, ())]
-            for state in both.states:
-                rows = [
-                    (common, (*states, target))
-                    for ranges, states in rows
-                    for more, target in self.moves(state)
-                    if (common := chars.intersection(ranges, more))
-                ]
-            product = both.product = [(ranges, self.terms.intersection(states)) for ranges, states in rows]
+            # each state's moves are disjoint: a character with a move of every state is in as many sets
+            moves = [move for state in both.states for move in self.moves(state)]
+            product = both.product = [
+                (ranges, self.terms.intersection([moves[index][1] for index in indices]))
+                for indices, ranges in sorted(_pieces(tuple([ranges for ranges, _ in moves])))
+                if len(indices) == len(both.states)
+            ]
             self._products[both.serial] = both
         return product
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import count
+from operator import attrgetter
 from typing import Any, NamedTuple, TypeVar, cast
 from weakref import WeakValueDictionary
 
@@ -99,7 +100,7 @@ class Intersection(Term):
     __slots__ = ("possible", "product", "states")
 
     def __init__(self, serial: int, states: tuple[DfaState, ...]) -> None:
-        lengths = max(state.shortest for state in states), min(state.longest for state in states)
+        lengths = max([state.shortest for state in states]), min([state.longest for state in states])
         super().__init__(serial, all(state.final for state in states), *lengths)
         self.states = states
         self.possible = False if lengths[0] > lengths[1] else True if self.nullable else None
@@ -215,6 +216,9 @@ class DfaState:
         self.known: dict[Any, Any] = {}  # a cache of the automaton's user
 
 
+_BY_SERIAL = attrgetter("serial")
+
+
 class Terms:
     """Makes terms, with the same object for equal terms (`_term`), and their derivatives (`steps`)."""
 
@@ -270,7 +274,7 @@ class Terms:
 
     def intersection(self, states: Iterable[DfaState]) -> Intersection:
         """The intersection of all, without testing whether it is empty."""
-        return self._term(Intersection, tuple(sorted(set(states), key=lambda state: state.serial)))
+        return self._term(Intersection, tuple(sorted(set(states), key=_BY_SERIAL)))
 
     def complement(self, state: DfaState) -> Intersection:
         """The texts that the state does not accept."""
