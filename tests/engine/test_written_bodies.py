@@ -14,6 +14,7 @@ import pytest
 from cli_command import command
 from glyphscope.base.errors import GlyphscopeError, StorageError
 from glyphscope.events import Message, RunRequest, ToolCall
+from glyphscope.prompting.message_list import images_in
 from glyphscope.prompting.messages import render_messages
 from glyphscope.prompting.request_bodies import read_body
 from glyphscope.prompting.written_bodies import WRITTEN, write_body
@@ -171,6 +172,20 @@ def test_documents_and_found_texts_are_read_and_blocks_of_the_provider_left_out(
     assert [message.content for message in opened.request.history] == ["Note. Part. Found.", "Yes"]
     assert {"title of a document", "compaction", "mcp_tool_use"} <= {each.what for each in opened.unused}
     assert written("messages", opened.request)["messages"] == talk
+
+
+@pytest.mark.parametrize("api", WRITTEN)
+@pytest.mark.parametrize("source", FILES)
+def test_images_are_in_the_requests_to_other_apis(source, api):
+    opened = load_project(FILES[source]).project.request
+    body = written(api, opened)
+    again = read_body(deepcopy(body), api=api)
+    images = [url for _, url in images_in(json.loads(FILES[source].read_text()))]
+    found = [url for _, url in images_in(body)]
+    assert found == (images[:1] if api == "chat" and source == "messages" else images) and images
+    assert [message.content for message in again.request.history] == [
+        message.content for message in opened.history
+    ]
 
 
 def test_a_signature_is_written_only_with_the_thinking_that_it_signs():

@@ -121,6 +121,7 @@ EFFORT_CHOICES = (
     Choice("low", "Low", "The model reasons little", "effort low"),
     Choice("medium", "Medium", "", "effort medium"),
     Choice("high", "High", "The model reasons much", "effort high"),
+    Choice("xhigh", "Very high", "For templates and servers with this value", "effort xhigh"),
     Choice("max", "Maximal", "For templates and servers with this value", "effort max"),
 )
 STRICT_CHOICES = (

@@ -182,6 +182,26 @@ def part_text(part: dict[str, Any] | str, where: str, notes: Notes) -> str:
     return f"[{kind}{_about(part)}: left out, as only text is read]"
 
 
+def images_in(value: Any) -> Iterator[tuple[str, str]]:
+    """The text in place of each image in parts of any API, and its address, which may be a `data:` URL."""
+    if isinstance(value, list):
+        for inner in value:
+            yield from images_in(inner)
+    elif isinstance(value, dict):
+        match value:
+            case {"type": "image_url", "image_url": {"url": str(url)}} | {
+                "type": "input_image",
+                "image_url": str(url),
+            }:
+                yield part_text(value, "", Notes()), url
+            case {"type": "image", "source": {"type": "base64", "media_type": str(kind), "data": str(data)}}:
+                yield part_text(value, "", Notes()), f"data:{kind};base64,{data}"
+            case {"type": "image", "source": {"type": "url", "url": str(url)}}:
+                yield part_text(value, "", Notes()), url
+            case _:
+                yield from images_in([*value.values()])
+
+
 def _about(part: dict[str, Any]) -> str:
     """The kind and size of the data, or the address, in a part that is not text."""
     for value in _texts(part):

@@ -19,7 +19,7 @@ import msgspec
 from glyphscope.base.json_values import as_object
 from glyphscope.events import AUTO, Message, RunRequest, Sampling, ToolCall
 from glyphscope.models.chat_messages import link_results
-from glyphscope.prompting.message_list import written_messages
+from glyphscope.prompting.message_list import images_in, written_messages
 from glyphscope.registry import Tool, ToolRegistry
 from glyphscope.registry.saving import to_form
 from glyphscope.registry.tool import CUSTOM_INPUT
@@ -125,9 +125,12 @@ def _with_texts(value: Any, message: Message) -> Any:
 
 
 def _as_they_were(
-    kept: Any, messages: Sequence[Message], made: Iterator[list[dict[str, Any]]]
+    api: str, request: dict[str, Any], messages: Sequence[Message], made: Iterator[list[dict[str, Any]]]
 ) -> Iterator[Written]:
-    """The items of each message: the kept ones if the message is unchanged, otherwise those that are made."""
+    """The items of each message: those of the opened request to this API if the message is unchanged, otherwise those
+    that are made, with the images of a request to another API.
+    """
+    kept, own = request.get("messages"), request.get("api") == api
     waiting: dict[str, deque[dict[str, Any]]] = defaultdict(deque)
     for each in map(as_object, kept if isinstance(kept, list) else ()):
         waiting[str(each.get("of"))].append(each)
@@ -136,9 +139,65 @@ def _as_they_were(
         if not found:
             yield Written(items, joins=True)
             continue
-        each = found.popleft()
-        yield _given_items(each, message) or Written(items, joins=True)
-    yield from filter(None, (_given_items(each, Message("", "")) for each in waiting.get("", ())))
+        given = _given_items(found.popleft(), message)
+        if own and given is not None:
+            yield given
+        else:
+            images = deque(images_in(given.items) if given is not None else ())
+            yield Written(_with_images(api, items, images), joins=True)
+    if own:
+        yield from filter(None, (_given_items(each, Message("", "")) for each in waiting.get("", ())))
+
+
+def _with_images(
+    api: str, items: list[dict[str, Any]], images: deque[tuple[str, str]]
+) -> list[dict[str, Any]]:
+    """The items with images in the places of their texts. Results of Chat Completions have texts alone."""
+
+    def parts(text: str) -> Iterator[dict[str, Any]]:
+        while images and images[0][0] in text:
+            place, url = images.popleft()
+            before, _, text = text.partition(place)
+            yield from (_TEXT_PARTS[api](before),) if before else ()
+            yield _IMAGE_PARTS[api](url)
+        yield from (_TEXT_PARTS[api](text),) if text else ()
+
+    def placed(value: Any) -> Any:
+        if isinstance(value, str):
+            return list(parts(value)) if images and images[0][0] in value else value
+        made: list[Any] = []
+        for block in value if isinstance(value, list) else ():
+            if block.get("type") == "text":
+                made += parts(block["text"])
+            else:
+                made.append({**block, "content": placed(block["content"])} if "content" in block else block)
+        return made
+
+    keys = [
+        "output" if "output" in item else "" if api == "chat" and item.get("role") == "tool" else "content"
+        for item in items
+    ]
+    return [
+        {**item, key: placed(item[key])} if key in item else item
+        for key, item in zip(keys, items, strict=True)
+    ]
+
+
+def _source(url: str) -> dict[str, Any]:
+    kind, found, data = url.removeprefix("data:").partition(";base64,")
+    return {"type": "base64", "media_type": kind, "data": data} if found else {"type": "url", "url": url}
+
+
+_TEXT_PARTS: dict[str, Callable[[str], dict[str, Any]]] = {
+    "chat": lambda text: {"type": "text", "text": text},
+    "responses": lambda text: {"type": "input_text", "text": text},
+    "messages": lambda text: {"type": "text", "text": text},
+}
+_IMAGE_PARTS: dict[str, Callable[[str], dict[str, Any]]] = {
+    "chat": lambda url: {"type": "image_url", "image_url": {"url": url}},
+    "responses": lambda url: {"type": "input_image", "image_url": url, "detail": "auto"},
+    "messages": lambda url: {"type": "image", "source": _source(url)},
+}
 
 
 def _given_items(kept: dict[str, Any], message: Message) -> Written | None:
@@ -191,11 +250,11 @@ def write_body(
 
     The members of an opened body of that API that are not used here are written as they were.
     """
-    form, kept = WRITTEN[api], as_object(registry.kept.get("request"))
-    kept = kept if kept.get("api") == api else {}
+    form, opened = WRITTEN[api], as_object(registry.kept.get("request"))
+    kept = opened if opened.get("api") == api else {}
     rest, linked = as_object(kept.get("rest")), link_results(messages)
     body = dict(as_object(kept.get("members")))
-    written = _as_they_were(kept.get("messages"), linked, form.items(linked, registry))
+    written = _as_they_were(api, opened, linked, form.items(linked, registry))
     body |= {"model": model, **_assembled(form, written)}
     if request.answer.is_call and len(registry.allowed):
         body["tools"] = to_form(registry, form.form)

@@ -162,7 +162,8 @@ class Arm(msgspec.Struct, frozen=True, kw_only=True):
         "thinking", values="thinking", baseline=("off", "auto", "on"),
     )] = "auto"  # fmt: skip
     reasoning_effort: Annotated[str, request_axis(
-        "reasoning_effort", part="effort-{value}", baseline=("none", "minimal", "low", "medium", "high", "max", AUTO),
+        "reasoning_effort", part="effort-{value}",
+        baseline=("none", "minimal", "low", "medium", "high", "xhigh", "max", AUTO),
     )] = AUTO  # fmt: skip
     template_vars: Annotated[str, Axis(
         "Template variables", "Variables of the chat template as NAME=VALUE, several with ; between them",
