@@ -102,6 +102,19 @@ def test_columns_run_one_after_the_other_and_their_difference_is_shown(make, qtb
 
 
 @pytest.mark.slow
+def test_columns_can_differ_in_the_extra_fields_of_an_endpoint(make):
+    model = Answers()
+    page, screen = make(model)
+    screen.ask(NOTATIONS, 2)
+    screen.vary("Extra fields")
+    screen.write("Extra fields of column 2", "top_a=0.5")
+    assert page.comparison.variants[1]["extra_body"] == {"top_a": 0.5}
+    screen.run_all()
+    assert page.comparison.columns[1].request.request.extra_body == {"top_a": 0.5}
+    assert not page.comparison.columns[0].request.request.extra_body
+
+
+@pytest.mark.slow
 def test_columns_with_a_tool_loop_find_tools_in_other_ways_and_execute_what_the_rules_allow(make):
     find, search = '{action="search_tools" query="search"}', '{action="search" query="x"}'
     page, screen = make(Talker(search, "Done.", find, search, "Done."))

@@ -54,6 +54,10 @@ def _picked(field: Field) -> FormRow:
     )
 
 
+def _pairs() -> TextSetting:
+    return TextSetting(read_pairs_line, pairs_line, tr("NAME=VALUE; NAME=VALUE"))
+
+
 _SAMPLING = settings_of(Sampling)
 _FIELDS = {**_SAMPLING, **settings_of(LoopSettings), **settings_of(RunRequest)}
 _OTHERS = (
@@ -64,6 +68,7 @@ _OTHERS = (
     "system_prompt",
     "answer",
     "stop",
+    "extra_body",
 )
 _FIRST = (*PICKED, "model", "temperature", "seed", "max_tokens", "prompt")
 GROUPS = (
@@ -77,8 +82,11 @@ GROUPS = (
 ROWS: dict[str, FormRow] = {
     "template_vars": FormRow(
         tr("Template variables"),
-        lambda: TextSetting(read_pairs_line, pairs_line, tr("NAME=VALUE; NAME=VALUE")),
+        _pairs,
         tr("Variables of the chat template; the page Model and chat template lists them"),
+    ),
+    "extra_body": FormRow(
+        tr("Extra fields"), _pairs, tr("Fields that an endpoint’s request has in addition")
     ),
     "answer": FormRow(
         tr("Answer"),

@@ -29,7 +29,7 @@ LOOP = ("tool_search", "defer_tools", "max_found_tools", "tool_use", "max_turns"
 """The settings of the tool loop that columns can vary."""
 CHANGEABLE = (
     "model", *LOOP, *_SAMPLING, "max_tokens", "stop", "thinking", "reasoning_effort", "template_vars",
-    "control_texts", "answer", "system_prompt", "prompt",
+    "control_texts", "answer", "system_prompt", "extra_body", "prompt",
 )  # fmt: skip
 """The settings that are the playground's until a column changes them, in the order of their words."""
 
