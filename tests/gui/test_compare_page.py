@@ -13,7 +13,7 @@ from comparing import BROKEN, GLYPH, JSON, NOTATIONS, Answers, Columns, opens, v
 from fake_context import scripted
 from glyphscope.base.errors import ModelDied, ModelError
 from glyphscope.evals.matrix.questions import BRIEF
-from glyphscope.events import Answer, ApprovalRule, LoopSettings, ToolResult, ToolsSearched
+from glyphscope.events import Answer
 from glyphscope.models.scripted import ScriptedModel
 from glyphscope_gui.compare import MIN_WIDTH, next_variant, variant_names
 from glyphscope_gui.context import RunsPlace
@@ -23,7 +23,6 @@ from glyphscope_gui.runs.recorder import FIRST_RUN as FIRST_RECORD
 from glyphscope_gui.runs.recorder import bundled_run
 from glyphscope_gui.shared.page_ids import PageId
 from glyphscope_gui.theme import theme
-from talks import Talker
 
 FIELDS = "Fields of all columns side by side"
 PROMPT = "The prompt of all columns"
@@ -99,42 +98,6 @@ def test_columns_run_one_after_the_other_and_their_difference_is_shown(make, qtb
     context.runs.stop()
     model.gate.set()
     screen.until_can("Open column 2")
-
-
-@pytest.mark.slow
-def test_columns_can_differ_in_the_extra_fields_of_an_endpoint(make):
-    model = Answers()
-    page, screen = make(model)
-    screen.ask(NOTATIONS, 2)
-    screen.vary("Extra fields")
-    screen.write("Extra fields of column 2", "top_a=0.5")
-    assert page.comparison.variants[1]["extra_body"] == {"top_a": 0.5}
-    screen.run_all()
-    assert page.comparison.columns[1].request.request.extra_body == {"top_a": 0.5}
-    assert not page.comparison.columns[0].request.request.extra_body
-
-
-@pytest.mark.slow
-def test_columns_with_a_tool_loop_find_tools_in_other_ways_and_execute_what_the_rules_allow(make):
-    find, search = '{action="search_tools" query="search"}', '{action="search" query="x"}'
-    page, screen = make(Talker(search, "Done.", find, search, "Done."))
-    page.context.project.set_options(
-        approvals=(ApprovalRule(tool="search", action="allow"),), loop=LoopSettings(defer_tools=0.0)
-    )
-    screen.ask("How should the model find tools?", 2)
-    screen.vary("Turns")
-    screen.run_all()
-    runs = [column.events for column in page.comparison.columns]
-    assert [sum(isinstance(each, ToolsSearched) for each in events) for events in runs] == [0, 1]
-    assert [[each.ok for each in events if isinstance(each, ToolResult)] for events in runs] == [
-        [True],
-        [True],
-    ]
-    assert [column.state.answer.text for column in page.comparison.columns] == ["Done.", "Done."]
-    assert screen.ends == ["✓ answered", "✓ answered"]
-    screen.vary("Strategy")
-    screen.choose("Strategy of column 2", "Direct")
-    assert "Only in the tool loop" in screen.find("Tool search of column 2").toolTip()
 
 
 @pytest.mark.slow
