@@ -294,6 +294,13 @@ def test_a_compressed_answer_is_forwarded_unread_and_recorded_as_such(tmp_path):
     assert body == data and b"content-encoding: gzip" in head and "compressed its answer (gzip)" in one.words
 
 
+def test_a_websocket_is_rejected_and_not_forwarded_as_another_request(tmp_path):
+    with capturing(tmp_path, whole({})) as (agent, server):
+        more = {"upgrade": "websocket", "connection": "Upgrade", "content_length": "", "sec_websocket_key": "a"}
+        status, _, body = agent.ask(None, "/v1/responses", "GET", **more)
+    assert status == 501 and "over HTTP" in json.loads(body)["error"]["message"] and not server.asked
+
+
 def test_more_agents_than_it_forwards_at_once_are_asked_to_try_again(tmp_path, monkeypatch):
     monkeypatch.setattr(proxy, "MAX_AT_ONCE", 1)
     with capturing(tmp_path, [*chunked(*sse(delta(content="well")), end=False), None]) as (agent, _):

@@ -174,6 +174,8 @@ class CaptureProxy:
                 400,
                 "The request names a server. The capture forwards only to the one that its user named.",
             )
+        if headers.get("upgrade", "").lower() == "websocket":
+            return 501, "WebSockets are not forwarded. Use the interface over HTTP."
         if self._busy >= MAX_AT_ONCE:
             return 503, f"The capture forwards {MAX_AT_ONCE} requests already. Try again later."
         return None
