@@ -360,7 +360,16 @@ def test_edited_calls_that_are_not_valid_are_rejected(what):
 
 
 def test_an_answer_without_calls_or_that_is_not_text_has_no_calls_to_edit():
-    for body in (b"".join(sse(delta(content="x"), delta("stop"))), b"\xff", b"data: {\n"):
+    odd = {"index": [], "function": {"name": 3, "arguments": {}}}
+    odds = b"".join(
+        sse(delta(tool_calls=[odd, 3]), {"choices": [{"index": {}, "delta": 3}, 3]}, [], {"choices": 3})
+    )
+    for body in (
+        b"".join(sse(delta(content="x"), delta("stop"))),
+        odds.replace(b"3, ", b'"", '),
+        b"\xff",
+        b"data: {\n",
+    ):
         assert msgspec.structs.replace(answer_in("chat", True), body=body).calls == ""
     assert paused_text(b"{}").calls == ""
 

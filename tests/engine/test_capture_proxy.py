@@ -296,7 +296,12 @@ def test_a_compressed_answer_is_forwarded_unread_and_recorded_as_such(tmp_path):
 
 def test_a_websocket_is_rejected_and_not_forwarded_as_another_request(tmp_path):
     with capturing(tmp_path, whole({})) as (agent, server):
-        more = {"upgrade": "websocket", "connection": "Upgrade", "content_length": "", "sec_websocket_key": "a"}
+        more = {
+            "upgrade": "websocket",
+            "connection": "Upgrade",
+            "content_length": "",
+            "sec_websocket_key": "a",
+        }
         status, _, body = agent.ask(None, "/v1/responses", "GET", **more)
     assert status == 501 and "over HTTP" in json.loads(body)["error"]["message"] and not server.asked
 

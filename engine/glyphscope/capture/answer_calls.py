@@ -50,7 +50,7 @@ class _Slot(NamedTuple):
     in two forms, of which the first has `form` 0.
     """
 
-    key: tuple[int, int]
+    key: tuple[Any, Any]
     of: dict[str, Any]
     member: str
     piece: bool = False
@@ -64,28 +64,24 @@ def _objects(value: Any) -> Iterator[tuple[int, dict[str, Any]]]:
     )
 
 
-def _number(value: Any, other: int) -> int:
-    return value if isinstance(value, int) else other
-
-
 def _chat(document: dict[str, Any], _: int) -> Iterator[_Slot]:
     for place, choice in _objects(document.get("choices")):
         piece = "delta" in choice
         message, at = (
             as_object(choice.get("delta" if piece else "message")),
-            _number(choice.get("index"), place),
+            choice.get("index", place),
         )
         for number, call in _objects(message.get("tool_calls")):
             custom = isinstance(call.get("custom"), dict)
             inner = as_object(call.get("custom" if custom else "function"))
-            key = at, _number(call.get("index"), number)
+            key = at, call.get("index", number)
             yield _Slot(key, inner, "input" if custom else "arguments", piece, str(inner.get("name") or ""))
         if old := as_object(message.get("function_call")):
             yield _Slot((at, 0), old, "arguments", piece, str(old.get("name") or ""), 1)
 
 
 def _responses(document: dict[str, Any], _: int) -> Iterator[_Slot]:
-    kind, at = str(document.get("type")), _number(document.get("output_index"), 0)
+    kind, at = str(document.get("type")), document.get("output_index", 0)
     if kind.startswith(("response.function_call_arguments", "response.custom_tool_call_input")):
         piece = kind.endswith(".delta")
         yield _Slot(
@@ -100,7 +96,7 @@ def _responses(document: dict[str, Any], _: int) -> Iterator[_Slot]:
 
 
 def _messages(document: dict[str, Any], _: int) -> Iterator[_Slot]:
-    at = _number(document.get("index"), 0)
+    at = document.get("index", 0)
     blocks = [(at, as_object(document.get("content_block"))), *_objects(document.get("content"))]
     for number, block in blocks:
         if block.get("type") == "tool_use":
@@ -132,18 +128,19 @@ class _Answer:
         self.documents = [
             (each, json_object(self.text[each.start : each.end])) for each in documents(kind, self.text)
         ]
-        self.slots: dict[tuple[int, int], list[tuple[int, _Slot]]] = {}
+        self.slots: dict[str, list[tuple[int, _Slot]]] = {}
+        """By their keys as texts, as a server may send any value."""
         before = 0
         for number, (_, document) in enumerate(self.documents):
             for slot in _SLOTS[api](document, before) if api else ():
-                self.slots.setdefault(slot.key, []).append((number, slot))
+                self.slots.setdefault(str(slot.key), []).append((number, slot))
                 before += 1
         self.slots = {key: slots for key, slots in self.slots.items() if any(slot.name for _, slot in slots)}
 
     def calls(self) -> list[dict[str, Any]]:
         return [_call([slot for _, slot in slots]) for slots in self.slots.values()]
 
-    def set(self, key: tuple[int, int], value: Any) -> set[int]:
+    def set(self, key: str, value: Any) -> set[int]:
         """Set the arguments of a call. Returns the numbers of the documents that changed."""
         changed, begun = set[int](), set[int]()
         slots = self.slots[key]

@@ -135,7 +135,7 @@ class PausedDialog(PlainDialog):
 
     def _show_text(self) -> None:
         paused = self._edited()
-        can_edit = paused.text is not None and len(paused.body) <= MAX_SHOWN
+        can_edit = len(paused.body) <= MAX_SHOWN and paused.text is not None
         if self.views.value == CALLS:
             self._shown = self._calls
         else:
