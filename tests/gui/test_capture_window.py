@@ -179,35 +179,41 @@ def test_an_answer_waits_in_the_window_until_a_valid_edit_is_sent(qtbot, window,
     ask(agent, "find a")()  # passes
     answer = ask(agent, "a bad one")
     screen = Screen(qtbot, window)
+
+    def until(*expected):
+        for each in expected:
+            found = each if callable(each) else lambda each=each: each in screen
+            qtbot.waitUntil(found, timeout=PATIENCE_MS)
+
     qtbot.waitUntil(lambda: window.capture._paused_dialog is not None, timeout=PATIENCE_MS)
     assert window.capture_bar.paused_button.text() == "1 paused" and "CONSTRAINT_MAX" in screen
     editor = window.capture._paused_dialog.editor
-    screen.until("Whole text")
+    until("Whole text")
     calls = editor.toPlainText()
     assert json.loads(calls) == [{"name": "search", "arguments": {"query": "a", "max_results": 500}}]
     editor.show_text(calls.replace("500", "5x"))
     screen.press("Send edited")
-    screen.until("The calls are not valid JSON", "line 6")
+    until("The calls are not valid JSON", "line 6")
     editor.show_text(calls.replace("500", "101"))
-    screen.until("max_results is at most 100, and no continuation of 101 is")
+    until("max_results is at most 100, and no continuation of 101 is")
     editor.show_text(calls.replace("500", "5"))
-    screen.until("Each call of the edited answer is valid.")
+    until("Each call of the edited answer is valid.")
     screen.press("Whole text")
-    screen.until(lambda: rb"max_results\": 5}" in editor.toPlainText().encode())
+    until(lambda: rb"max_results\": 5}" in editor.toPlainText().encode())
     assert screen.find("Send edited")
     screen.press("Undo edits")
-    screen.until(lambda: editor.toPlainText() == calls)
+    until(lambda: editor.toPlainText() == calls)
     screen.press("Whole text")
-    screen.until(lambda: "data: " in editor.toPlainText())
+    until(lambda: "data: " in editor.toPlainText())
     text = editor.toPlainText()
     editor.show_text(text.replace('"delta"', '"delta', 1))
     screen.press("Send edited")
-    screen.until("not valid JSON", "line 1")
+    until("not valid JSON", "line 1")
     screen.press("Calls")
     assert "data: " in editor.toPlainText()
     editor.show_text(text)
     screen.press("Calls")
-    screen.until(lambda: editor.toPlainText() == calls)
+    until(lambda: editor.toPlainText() == calls)
     editor.show_text(calls.replace("500", "50"))
     screen.press("Send edited")
     assert answer()[2] == text.replace("500", "50").encode()
