@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import reduce
 
 import msgspec
 import pytest
@@ -288,12 +289,23 @@ def test_a_member_without_effect_is_listed_with_its_reason(key, value, reason):
         ({"input": [5]}, PromptError, ""),
         ([], PromptError, ""),
         ({"a": 1}, PromptError, ""),
+        (
+            {"input": "x", "metadata": reduce(lambda inner, _: [inner], range(300), 1)},
+            PromptError,
+            "#/metadata/0/0",
+        ),
     ],
 )
 def test_an_error_in_a_body_has_its_place(body, error, place):
     with pytest.raises(error) as caught:
         read_body(body, "body.json")
     assert place in caught.value.where and caught.value.where.startswith("body.json")
+
+
+@pytest.mark.parametrize("api", ["chat", "messages"])
+def test_a_body_without_messages_is_an_error(api):
+    with pytest.raises(PromptError, match="cannot be read"):
+        read_body({"model": "m"}, api=api)
 
 
 def test_hostile_values_end_in_an_error_or_a_note():
@@ -314,6 +326,9 @@ def test_api_of_knows_each_body_and_nothing_else():
 
 def test_a_body_is_a_project_and_runs(tmp_path):
     path = tmp_path / "body.json"
+    path.write_text(json.dumps(MESSAGES).replace('"text":', '"text": "twice", "text":', 1))
+    with pytest.raises(PromptError, match="#/system/0/text: Duplicate key"):
+        load_project(path)
     path.write_text(json.dumps(MESSAGES))
     stored = load_project(path)
     assert stored.opened is not None and not stored.digest

@@ -196,6 +196,17 @@ def test_tools_that_the_provider_runs_are_said_to_do_so():
     assert "runs at the provider" in found["web_search"] and "credential" in found["authorization"]
 
 
+def test_a_declaration_of_gemini_may_have_plain_types():
+    schema = {
+        "type": "object",
+        "properties": {"b": {"type": ["string", "null"]}, "any_of": {"type": "STRING"}},
+    }
+    (tool,) = load_registry([{"functionDeclarations": [{"name": "a", "parameters": schema}]}])
+    assert tool.parameters["properties"] == {"b": {"type": ["string", "null"]}, "any_of": {"type": "string"}}
+    with pytest.raises(RegistryError):
+        load_registry([{"name": "a", "parameters": {"type": {}}}])
+
+
 def test_members_that_may_be_credentials_are_named_also_beside_the_tools():
     server = {"type": "url", "url": "https://e.org", "authorization_token": "t"}
     body = {

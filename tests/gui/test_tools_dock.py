@@ -8,14 +8,15 @@ import threading
 import pytest
 from PySide6.QtCore import QObject, QPoint, Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QTabBar, QWidget
+from PySide6.QtWidgets import QMessageBox, QTabBar, QWidget
 
 from glyphscope.registry import Tool, ToolRegistry, bundled_registry, default_registry, load_registry, to_json
-from glyphscope.registry.saving import to_form
+from glyphscope.registry.saving import Unused, to_form
 from glyphscope_gui.project import RegistryDocument
 from glyphscope_gui.shared import LineEdit
 from glyphscope_gui.shared.background import end_work
 from glyphscope_gui.theme import ThemeManager
+from glyphscope_gui.tools.actions import show_unused
 from glyphscope_gui.tools.dock import ToolsDock
 from glyphscope_gui.tools.keyword_fields import FormGrid
 from on_screen import drop
@@ -508,6 +509,14 @@ def test_an_import_lists_what_is_not_used_and_keeps_it(screen, dock, document, t
     assert dock.actions_.show_unused.isEnabled()
     document.set_description("ping", "Answers")
     assert to_form(document.registry, "anthropic")[0] == {**tool, "description": "Answers"}
+
+
+def test_all_of_a_long_list_of_unused_parts_is_in_its_details(qtbot):
+    owner = QWidget()
+    qtbot.addWidget(owner)
+    show_unused(owner, [Unused(f"part{n}", "not used.", ("a",)) for n in range(20)], "Open")
+    box = owner.findChild(QMessageBox, "unusedParts")
+    assert "part19" in box.detailedText() and "and 8 more" in box.informativeText()
 
 
 def test_a_request_is_opened_as_a_project_or_gives_its_tools(screen, dock, document, tmp_path):

@@ -81,7 +81,7 @@ def print_note(text: str, style: str = "", *, lines: bool = False) -> None:
     diagnostics().print(Text(visible(text, lines=lines), style))
 
 
-_UNUSED = 20
+_UNUSED = 100
 
 
 def print_unused(found: Sequence[Unused], words: str = "Not used here:") -> None:

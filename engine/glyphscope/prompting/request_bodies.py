@@ -16,6 +16,7 @@ import msgspec
 
 from glyphscope.base.errors import PromptError
 from glyphscope.base.json_values import as_object
+from glyphscope.base.pointer import Path, to_pointer
 from glyphscope.base.shorten import shorten
 from glyphscope.events import Answer, Message, RunRequest, Sampling
 from glyphscope.events.setting import settings_of, wrong_value
@@ -27,6 +28,8 @@ from glyphscope.registry.tool import CUSTOM_INPUT
 
 _HINT = "Give the JSON body of a request to Chat Completions, Responses or Messages."
 _SHOWN = 60
+_MOST_LEVELS = 200
+"""Of JSON within JSON: the parts that are kept are read and written by recursion."""
 
 
 class OpenedBody(NamedTuple):
@@ -436,6 +439,7 @@ def read_body(body: Any, where: str = "", api: str = "") -> OpenedBody:
     name = api or api_of(body)
     if not name or not isinstance(body, dict):
         raise PromptError("Not the body of a request with messages.", where=where, hint=_HINT)
+    _check(body, where)
     found, reading = APIS[name], _Reading()
     registry = _tools(body, where, reading)
     reading.has_tools = bool(len(registry))
@@ -445,7 +449,7 @@ def read_body(body: Any, where: str = "", api: str = "") -> OpenedBody:
         reading.members["tool_choice"] = "none"
     try:
         found.messages(body, reading)
-    except (TypeError, AttributeError) as error:
+    except (TypeError, AttributeError, KeyError) as error:
         raise PromptError(f"The messages cannot be read: {error}.", where=where, hint=_HINT) from None
     left = reading.members_left
     for key, value in body.items():
@@ -480,6 +484,23 @@ def read_body(body: Any, where: str = "", api: str = "") -> OpenedBody:
     model = body.get("model")
     notes = (*reading.notes.found(), *unused(registry))
     return OpenedBody(name, request, registry, model if isinstance(model, str) else "", notes)
+
+
+def _check(body: dict[str, Any], where: str) -> None:
+    """Raise PromptError for a key that is given twice and for deep nesting; most tools are checked by the registry."""
+    waiting: list[tuple[Any, Path]] = [(body, ())]
+    while waiting:
+        value, at = waiting.pop()
+        if keys := getattr(value, "repeated", ()):
+            place = f"{where}#{to_pointer((*at, keys[0]))}"
+            raise PromptError("Duplicate key.", where=place, hint="Remove one of them.")
+        if len(at) > _MOST_LEVELS:
+            place = f"{where}#{to_pointer(at[:8])}"
+            raise PromptError(f"It is nested more than {_MOST_LEVELS} levels deep.", where=place)
+        if at[:1] in (("tools",), ("functions",)) and len(at) == 2 and as_object(value).get("type") != "mcp":
+            continue
+        inner = value.items() if isinstance(value, dict) else enumerate(value)
+        waiting += ((each, (*at, step)) for step, each in inner if isinstance(each, dict | list))
 
 
 def _unused_parts(

@@ -295,11 +295,14 @@ def unused(registry: ToolRegistry) -> tuple[Unused, ...]:
 
 
 def _credentials(value: Any) -> Iterator[str]:
-    if isinstance(value, dict):
-        yield from sorted(CREDENTIALS & value.keys())
-    if isinstance(value, dict | list):
-        for inner in value.values() if isinstance(value, dict) else value:
-            yield from _credentials(inner)
+    waiting = [value]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, dict):
+            yield from sorted(CREDENTIALS & value.keys())
+            waiting += value.values()
+        elif isinstance(value, list):
+            waiting += value
 
 
 _CLIENTS = re.compile(r"(bash|text_editor|computer|memory|browser)(_|$)|local_shell$|shell$|apply_patch$")

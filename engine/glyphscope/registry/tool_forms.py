@@ -122,7 +122,7 @@ def _custom(*path: str, nested: bool) -> Member:
     return Member(get, put, (), pointers, (path,))
 
 
-_GEMINI_TYPES = frozenset({"STRING", "NUMBER", "INTEGER", "BOOLEAN", "ARRAY", "OBJECT", "NULL"})
+_GEMINI_TYPES = ("STRING", "NUMBER", "INTEGER", "BOOLEAN", "ARRAY", "OBJECT", "NULL")
 _COUNTS = frozenset({"minItems", "maxItems", "minLength", "maxLength", "minProperties", "maxProperties"})
 _GEMINI_KEYWORDS = {
     "_".join(part.lower() for part in re.findall("[A-Z]?[a-z]+", name)): name

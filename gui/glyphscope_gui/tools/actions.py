@@ -304,6 +304,8 @@ def show_unused(owner: QWidget, found: Sequence[Unused], title: str, *, kept: bo
     words = unused_words(found, kept=kept) or tr("Everything in the file is used.")
     box = named(QMessageBox(owner, text=title, informativeText=words.strip()), "unusedParts")
     box.setTextFormat(Qt.TextFormat.PlainText)
+    if len(found) > _MAX_UNUSED:
+        box.setDetailedText("\n".join(map(str, found)))
     box.setWindowTitle(tr("Import"))
     open_once(box)
 
