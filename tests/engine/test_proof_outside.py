@@ -8,10 +8,11 @@ import pytest
 
 from cli_command import command
 from engine_environment import LAX, environment
-from glyphscope.base.errors import GrammarError
+from glyphscope.base.errors import GrammarError, Stopped
 from glyphscope.explain.proof import prove
 from glyphscope.explain.proof.outside import OUTSIDE, _Ran, install, installed, read_outside
 from glyphscope.processes.compilers.service import CompilerDied
+from glyphscope.processes.stopping import stopped_by
 from glyphscope.registry import load_registry
 from glyphscope.store import places
 
@@ -74,6 +75,18 @@ def test_what_pip_installs_of_an_engine_is_in_place_only_when_it_is_complete(tmp
     install(tmp_path, name)
     assert installed(tmp_path) == (name,)
     assert not any(there for *_, there in seen) and seen[-1][1] == OUTSIDE[name].package
+
+
+def test_an_installation_that_is_stopped_leaves_nothing(tmp_path):
+    begun = []
+
+    def stopped():
+        begun.append((tmp_path / "outlines.part").exists())
+        return begun[-1]
+
+    with pytest.raises(Stopped), stopped_by(stopped):
+        install(tmp_path, "outlines")
+    assert begun[-1] and not [*tmp_path.iterdir()]
 
 
 def test_a_report_installs_an_engine_only_after_consent_and_tests_it_then_always(tmp_path, monkeypatch):

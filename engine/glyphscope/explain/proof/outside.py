@@ -8,10 +8,12 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -122,10 +124,13 @@ def _run(name: str, command: Sequence[str], seconds: float, sent: str = "") -> _
     with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         given.write(sent.encode())
         given.seek(0)
-        process = subprocess.Popen(command, stdin=given, stdout=out, stderr=err)
+        process = subprocess.Popen(command, stdin=given, stdout=out, stderr=err, start_new_session=True)
         try:
             in_time = wait_for(lambda left: _has_ended(process, left), seconds)
         finally:
+            if os.name != "nt" and process.poll() is None:
+                with suppress(ProcessLookupError, PermissionError):  # with its children, such as venv's pip
+                    os.killpg(process.pid, signal.SIGKILL)
             process.kill()
             process.wait()
         if not in_time:
