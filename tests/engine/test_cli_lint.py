@@ -48,6 +48,21 @@ def test_each_problem_has_its_place_severity_and_code(folder, name, expected):
     assert done.exit_code == 1 and {each["file"] for each in found} == {name}
 
 
+def test_the_schema_of_a_strict_tool_is_checked_for_the_api_of_its_file(folder):
+    schema = {"type": "object", "properties": {"n": {"type": "integer", "minimum": 1}}}
+    for name, tool in (
+        ("openai", {"type": "function", "function": {"name": "a", "parameters": schema, "strict": True}}),
+        ("anthropic", {"name": "a", "input_schema": schema, "strict": True}),
+    ):
+        (folder / f"{name}.json").write_text(json.dumps([tool]))
+        found = json.loads(command("lint", f"{name}.json", "--json").stdout)["problems"]
+        assert {(each["severity"], each["code"]) for each in found} == {("warning", "strict")} and len(
+            found
+        ) == 2
+        assert all(each["pointer"].endswith("/strict") for each in found)
+        assert any("minimum" in each["message"] for each in found) == (name == "anthropic")
+
+
 def test_several_files_are_checked_and_counted_and_one_without_problems_passes(folder):
     done = command("lint", "fine.json", "g.gbnf", "tools.json")
     assert done.exit_code == 1 and done.stdout.splitlines()[-1] == "3 files: 2 errors, 2 warnings"

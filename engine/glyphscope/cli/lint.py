@@ -33,6 +33,7 @@ from glyphscope.grammar.lark_text.diagnostics import CODES as LARK_CODES
 from glyphscope.registry import find_places, parse_document
 from glyphscope.registry.document import parse_text, plain
 from glyphscope.registry.forms import read_forms
+from glyphscope.registry.saving import strict_problems
 from glyphscope.store import atomic_write
 
 _Problem: TypeAlias = dict[str, Any]
@@ -46,6 +47,7 @@ _CODES = {
     "uncallable": "No call of a tool can be written.",
     "contradiction": "A part of a schema can never be used.",
     "example": "An example violates the schema of its tool.",
+    "strict": "The schema of a strict tool is rejected by the API.",
     "suite": "A suite has an error.",
 }
 
@@ -143,7 +145,8 @@ def _of_tools(document: Any) -> Iterator[_Found]:
         for problem in error.problems:
             yield "error", "registry", problem.pointer, problem.message
         return
-    written = {raw.name: raw for raw in read_forms(plain(document)[0]).tools}
+    forms = read_forms(plain(document)[0])
+    written = {raw.name: raw for raw in forms.tools}
     dead = {each.tool: each for each in uncallable(registry)}
     for tool in registry:
         raw = written[tool.name]
@@ -154,6 +157,8 @@ def _of_tools(document: Any) -> Iterator[_Found]:
             yield "warning", "contradiction", to_pointer(raw.pointers(steps_of(part.pointer))), part.message
         for words in example_problems([tool]):
             yield "warning", "example", to_pointer((*raw.at, "input_examples")), words
+        for words in strict_problems(tool, forms.form):
+            yield "warning", "strict", to_pointer((*raw.at, "strict")), f"{tool.name} is strict; {words}."
 
 
 def _command(problem: _Problem) -> bytes:
