@@ -530,6 +530,11 @@ def test_a_request_is_opened_as_a_project_or_gives_its_tools(screen, dock, docum
     screen.until("body.json is a whole request")
     screen.press("Open as a project")
     assert found == [file]
+    document.replace_registry(ToolRegistry((Tool("a"),), kept={"request": {"api": "chat"}}))
+    assert not dock.actions_.show_unused.isEnabled(), (
+        "its tools are all used, and nothing is said of the rest"
+    )
+    document.undo_stack.undo()
     dock.actions_.read_file(file)
     screen.until("body.json is a whole request")
     screen.press("Import its tools")

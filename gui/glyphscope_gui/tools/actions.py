@@ -97,7 +97,7 @@ class ToolActions(QObject):
         self._item = item
         for action in (self.add_argument, self.duplicate, self.remove, self.move_up, self.move_down):
             action.setEnabled(item is not None)
-        self.show_unused.setEnabled(bool(self._document.registry.kept))
+        self.show_unused.setEnabled("form" in self._document.registry.kept)
 
     def read_file(self, source: Path | str) -> None:
         """Read a file of tools, or the bundled ones of that name, in the background; then ask what to do with them."""
