@@ -158,7 +158,7 @@ class AbPage(SeededPage):
             self.seeds,
             field_label(tr("Temperature"), self.temperature),
             self.temperature,
-            field_label(tr("Expected answer"), self.expect),
+            field_label(tr("Expected"), self.expect),
             (self.expect, 1),
             self.expect_button,
             spacing=10,

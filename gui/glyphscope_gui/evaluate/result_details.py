@@ -203,6 +203,7 @@ class _PairsTable(PlainTable):
     def __init__(self, pairs: EvalPairsModel, parent: QWidget) -> None:
         super().__init__(pairs, stretch=SCENARIO, parent=parent)
         self.fit_column(TRIAL, "10")
+        self.give_way(TRIAL)
         self.horizontalHeader().setResizeContentsPrecision(MEASURED)
 
     def fit_arms(self) -> None:

@@ -17,7 +17,7 @@ from glyphscope_gui.lessons.reader import LessonReader
 from glyphscope_gui.lessons.words import lesson_facts
 from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.cells import paint_row
-from glyphscope_gui.shared.labels import PlainLabel, link, named, push_button
+from glyphscope_gui.shared.labels import ElidedLabel, PlainLabel, link, named, push_button
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, FollowsSize, hbox, holder, stack, vbox
 from glyphscope_gui.shared.notice_banner import NoticeBanner
@@ -60,7 +60,7 @@ class LessonPage(FollowsSize, QWidget):
             tr("‹ Back"), self, name="lessonBackButton", tip=tr("Previous step (Page Up)")
         )
         self.after_button = push_button("", self, name="lessonNextButton", role="primary")
-        self.place = PlainLabel(self, role="muted")
+        self.place = ElidedLabel(self, Qt.TextElideMode.ElideRight, role="muted")
         self.again_button = link(tr("Restart"), tr("Reset the progress of this lesson"))
         self.lecture_button = push_button(tr("Lecture"), self, name="lectureButton")
         self.lecture_button.setToolTip(tr("Full screen with large text, one step at a time (F11)"))
@@ -84,7 +84,7 @@ class LessonPage(FollowsSize, QWidget):
         self.after_button.setToolTip(plain_tip(following) if ends else tr("Next step (Page Down)"))
         self.stack.setCurrentWidget(self.reader if opened else self.empty)
         self.foot.setVisible(opened)
-        self.place.setText(words)
+        self.place.set_forms(words, words.partition(",")[0])
         for button, enabled in ((self.before_button, before), (self.after_button, more or ends)):
             if button.hasFocus() and not enabled:
                 self.reader.setFocus()  # otherwise Qt focuses the next widget
@@ -136,8 +136,7 @@ class LessonPage(FollowsSize, QWidget):
         buttons = hbox(
             self.before_button,
             self.after_button,
-            self.place,
-            STRETCH,
+            (self.place, 1),
             self.again_button,
             self.lecture_button,
             margins=(16, 8, 16, 10),

@@ -29,6 +29,7 @@ from glyphscope_gui.shared.plain_dialog import PlainDialog, Role, Standard
 from glyphscope_gui.shared.segmented import Segmented
 from glyphscope_gui.shared.text_edits import GrowingEdit, LineEdit, ReadBox, WrappingEdit
 from glyphscope_gui.theme import mono_font
+from glyphscope_gui.theme.sizes import letters
 
 
 @dataclass(frozen=True)
@@ -92,7 +93,7 @@ class ServerDialog(PlainDialog):
     ) -> None:
         title = tr("Add a server") if server is None else tr("Edit {name}", name=server.name)
         super().__init__("addServerDialog", title, parent)
-        self.setMinimumWidth(560)
+        self.setMinimumWidth(round(560 * min(letters(self), 1.6)))  # an example in a field is on one line
         self._taken, self._server = taken, server
         self._entry: dict[str, Any] = {} if server is None else dict(server.entry)
         self.ways = named(Segmented(_WAYS, small=True, parent=self), words=tr("Form or JSON"))
@@ -137,7 +138,7 @@ class ServerDialog(PlainDialog):
         self._check()
 
     def sizeHint(self) -> QSize:
-        return QSize(640, 420)
+        return QSize(640, 420).expandedTo(super().sizeHint())
 
     def accept(self) -> None:
         try:
