@@ -1,5 +1,7 @@
 """Fields of several runs side by side: their rows, their differences, and the first one."""
 
+import dataclasses
+
 import msgspec
 import pytest
 from hypothesis import given
@@ -239,3 +241,16 @@ PERSON = Answer(
 def test_answers_that_are_not_calls_are_compared_by_their_members_or_as_a_whole(answer, one, other, words):
     states = [ran(text, answer=answer, notation="json") for text in (one, other)]
     assert difference_words(align(states), ("a", "b")) == words
+
+
+def test_a_prompt_whose_tokens_nobody_counted_is_unknown_and_not_empty():
+    stages = tuple(
+        dataclasses.replace(
+            stage,
+            prompt=msgspec.structs.replace(stage.prompt, tokens=0, cached=0),
+            finished=msgspec.structs.replace(stage.finished, prompt_tokens=0, cached=0),
+        )
+        for stage in STAGED.stages
+    )
+    figures = run_figures(dataclasses.replace(STAGED, stages=stages))
+    assert (figures.prompt_tokens, figures.cached) == (None, None)

@@ -22,7 +22,7 @@ from glyphscope.runs import CallState, FieldState, RunState, StageState
 from glyphscope.runs.answer_notes import answer_notes
 from glyphscope.runs.endings import EndStatus, RunEnd, end_of, is_unexpected
 from glyphscope.runs.event_rows import Mark, Note, describe, json_text
-from glyphscope.runs.stage_words import narrowed_words
+from glyphscope.runs.stage_words import narrowed_words, prompt_tokens
 
 MIN_WAIT = 0.1
 """The minimum wait for the user's answer, in seconds, that is reported: a rule or a pipe answers faster."""
@@ -98,11 +98,12 @@ def _stage(stage: StageState, *, titled: bool, violations_below: bool) -> list[R
         parts.append(Text(f"waited {duration(stage.waited)} for you, which no limit counts", style="dim"))
     if titled and (finished := stage.finished) is not None and finished.tokens:
         source = "restored from disk" if stage.prompt is not None and stage.prompt.restored else "cached"
+        read, cached = prompt_tokens(stage)
+        prompt = f"prompt {pluralize(read, 'token')} ({cached:,} {source}), " if read else ""
         parts.append(
             Text(
                 f"{pluralize(finished.tokens, 'token')} ({finished.forced:,} forced), "
-                f"prompt {pluralize(finished.prompt_tokens, 'token')} "
-                f"({finished.cached:,} {source}), {duration_ms(finished.ms)}{_made(stage.constraint)}",
+                f"{prompt}{duration_ms(finished.ms)}{_made(stage.constraint)}",
                 style="dim",
             )
         )

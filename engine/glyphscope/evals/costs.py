@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from glyphscope.runs import RunState
+from glyphscope.runs.stage_words import prompt_tokens
 from glyphscope.runs.state import StageState
 
 
@@ -32,7 +33,8 @@ def run_figures(state: RunState) -> RunFigures:
     """The figures of the run so far. Takes time proportional to its length: call it a few times per second at most."""
     texts = [stage.text for stage in state.stages]
     written = [stage for stage in state.stages if stage.tokens]
-    prompts = [stage.prompt for stage in state.stages if stage.prompt is not None]
+    prompts = [prompt_tokens(stage) for stage in state.stages]
+    read = sum(tokens for tokens, _ in prompts)
     seconds = sum(_seconds(stage) for stage in written)
     timed = sum(len(stage.tokens) for stage in written)
     return RunFigures(
@@ -40,8 +42,8 @@ def run_figures(state: RunState) -> RunFigures:
         forced=sum(stage.forced for stage in written),
         characters=sum(map(len, texts)),
         bytes=sum(len(text.encode("utf-8", "replace")) for text in texts),
-        prompt_tokens=sum(prompt.tokens for prompt in prompts) if prompts else None,
-        cached=sum(prompt.cached for prompt in prompts) if prompts else None,
+        prompt_tokens=read or None,
+        cached=sum(cached for _, cached in prompts) if read else None,
         first_token_ms=written[0].tokens[0].t * 1000 if written else None,
         total_ms=state.worked_ms,
         tokens_per_second=timed / seconds if timed > 1 and seconds > 0 else None,
