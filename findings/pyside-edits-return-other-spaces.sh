@@ -3,7 +3,7 @@
 # Happens: in PySide6 6.11.3 a no-break space is returned as a space, and U+2028 as a line end. JSON has both as they are, and in its strings a line
 #   end is not allowed: a valid document, edited nowhere, is saved as another one or as none. QTextDocument.toRawText has the characters.
 # Who meets it: editors of prompts, templates and JSON: a prompt has other tokens after it was opened and saved.
-# Here: the Grammar page reads the document's own characters, and a paused request that is edited has both as escapes.
+# Here: the text edits of the window read the document's own characters (`WrappingEdit` in `gui/glyphscope_gui/shared/text_edits.py`).
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from PySide6.QtCore import QAbstractItemModel, QAbstractProxyModel, QAbstractTableModel, QModelIndex, Qt
-from PySide6.QtGui import QPainter
+from PySide6.QtGui import QPainter, QTextCursor
 from PySide6.QtWidgets import QAbstractItemView, QLabel, QPlainTextEdit, QTextEdit, QWidget
 
 import glyphscope_gui
@@ -320,3 +320,19 @@ def test_the_page_of_a_server_shows_invisible_characters(open_page, qtbot, look)
 
 def test_the_hidden_characters_of_these_tests_are_shown_as_signs():
     assert visible(MARKS) == "⟨U+2061⟩⟨U+202E⟩⟨U+E0041⟩" and visible(OWN) != OWN
+
+
+@pytest.mark.parametrize("make", [CodeEdit, lambda: GrowingEdit(3)], ids=["code", "growing"])
+def test_an_edit_returns_the_characters_that_it_was_given_and_lines_by_shift_enter(make, qtbot):
+    edit = make()
+    qtbot.addWidget(edit)
+    text = "10\u00a0km\u202fto\u2028😀\nend"
+    edit.setPlainText(text)
+    assert edit.toPlainText() == text
+    edit.moveCursor(QTextCursor.MoveOperation.End)
+    qtbot.keyClicks(edit, "s")
+    qtbot.keyClick(edit, Qt.Key.Key_Return, Qt.KeyboardModifier.ShiftModifier)
+    assert edit.toPlainText() == text + "s\n"
+    edit.setReadOnly(True)
+    qtbot.keyClick(edit, Qt.Key.Key_Return, Qt.KeyboardModifier.ShiftModifier)
+    assert edit.toPlainText() == text + "s\n"

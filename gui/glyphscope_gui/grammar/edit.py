@@ -92,8 +92,7 @@ class GrammarEdit(CodeEdit):
     # -- text --------------------------------------------------------------------------------------------------
 
     def text(self) -> str:
-        """Return the text unchanged, with its no-break spaces."""
-        return self.document().toRawText().replace("\u2029", "\n")
+        return self.toPlainText()
 
     def replace_all(self, text: str) -> None:
         """Replace the text and clear the undo history."""

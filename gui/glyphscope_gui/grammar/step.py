@@ -59,7 +59,7 @@ class GrammarStep(FollowsLooks, QWidget):
 
     @property
     def text(self) -> str:
-        return self.edit.document().toRawText().replace("\u2029", "\n")
+        return self.edit.toPlainText()
 
     @property
     def at(self) -> int:

@@ -152,7 +152,8 @@ class CodeEdit(FollowsSize, FollowsLooks, WrappingEdit):
             self._tab_continues = event.key() == Qt.Key.Key_Escape
         if self._tab_continues and typed:
             return  # a dialog closes at the next one
-        plain = event.modifiers() in (Qt.KeyboardModifier.NoModifier, Qt.KeyboardModifier.ShiftModifier)
+        shift = (Qt.KeyboardModifier.NoModifier, Qt.KeyboardModifier.ShiftModifier)
+        plain = event.modifiers() in shift and not self.isReadOnly()
         if self._undo_is_passed_up(event):
             event.ignore()
         elif event.key() == Qt.Key.Key_Backtab:

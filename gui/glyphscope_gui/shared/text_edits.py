@@ -173,6 +173,18 @@ class WrappingEdit(QPlainTextEdit):
         break_at_words_again(self, text)
         self.invisibles_note.look()
 
+    def toPlainText(self) -> str:
+        """The text unchanged; Qt's has a space for a no-break one, and a line end for U+2028."""
+        return self.document().toRawText().replace("\u2029", "\n")
+
+    def keyPressEvent(self, event: QtGui.QKeyEvent) -> None:
+        """Shift+Enter is a line end, for which Qt inserts U+2028."""
+        if event.matches(QtGui.QKeySequence.StandardKey.InsertLineSeparator) and not self.isReadOnly():
+            self.insertPlainText("\n")
+            self.ensureCursorVisible()
+        else:
+            super().keyPressEvent(event)
+
     def _make_room(self) -> None:
         margins = self.viewportMargins()
         margins.setBottom(self.invisibles_note.height_needed)
