@@ -176,3 +176,25 @@ def test_a_check_loads_nothing_that_a_call_does_not_need():
 def test_a_command_imports_only_what_it_needs():
     modules = imported_by("keys", "--help")
     assert "glyphscope.cli.keys" in modules and "glyphscope.cli.run" not in modules
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("typed", "expected"),
+    [
+        ("gram", ["grammar"]),
+        ("grammar ch", ["check"]),
+        ("run --constraint ", ["off", "mask", "gbnf", "endpoint"]),
+    ],
+)
+def test_the_shell_completes_commands_and_the_values_of_options(typed, expected):
+    words = f"glyphscope {typed}"
+    variables = {"COMP_WORDS": words, "COMP_CWORD": str(len(words.split(" ")) - 1)}
+    done = subprocess.run(
+        [sys.executable, "-c", "from glyphscope.cli import main; main()"],
+        env=os.environ | variables | {"_GLYPHSCOPE_COMPLETE": "complete_bash"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.split() == expected
