@@ -17,10 +17,10 @@ from sources import nodes_of, source_of
 ROOT = Path(__file__).parents[2]
 MAX_FILE = 600
 MOST = {
-    "modules with one importer": 129,
+    "modules with one importer": 130,
     "modules that tests import": 280,
-    "lines of code": 127_061,
-    "lines of code without plug-ins": 122_789,
+    "lines of code": 128_487,
+    "lines of code without plug-ins": 124_149,
 }
 """They only fall; raise one with the reason here.
 
@@ -29,9 +29,9 @@ decided: each is a row or a form of what was there, with the engine that it need
 rules of grammars, the options' panel and the transcript of a run too. For expected answers, the project's prompt and
 system prompts in evaluations, the pages of MCP, of the model and of pasted answers, and folding panels. For the forms
 of tools and requests of other programs, the capture of requests with its page and breakpoints, and tools that are
-found. For what endpoints are asked, servers of
-tools in evaluations, and engines of other servers. Tests import more modules since packages do not list names for them
-alone.
+found. For what endpoints are asked, servers of tools in evaluations, and engines of other servers. For request bodies
+that are written again as they were, calls that are edited at a breakpoint, tasks of MCP, and `lint`. Tests import more
+modules since packages do not list names for them alone.
 """
 PLUGINS = "glyphscope_plugins"
 

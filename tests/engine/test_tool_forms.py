@@ -20,7 +20,7 @@ from glyphscope.registry import Tool, ToolRegistry, load_registry, to_json, to_o
 from glyphscope.registry.saving import name_problems, strict_problems, to_form, unused
 from glyphscope.registry.tool_forms import FORMS
 from glyphscope.tools.mcp.listing import ListReader
-from glyphscope.validation.call import CallValidator
+from glyphscope.validation import CallValidator
 
 FILES = {path.stem: path for path in sorted((Path(__file__).parent / "tool_lists").glob("*.json"))}
 """One for each form, named like it, and others whose names begin with it, as its libraries write them."""

@@ -13,8 +13,7 @@ import msgspec
 
 from glyphscope.evals.suites import suite
 from glyphscope.evals.suites.suite import Suite
-from glyphscope.registry import ToolRegistry
-from glyphscope.registry import tool as registry
+from glyphscope.registry import ToolRegistry, default_registry
 from glyphscope.store import bundle, project, records
 
 FOLDER = Path(__file__).parents[2] / "docs" / "file-schemas"
@@ -52,7 +51,7 @@ def _versioned(kind: Any, key: str, version: int) -> dict[str, Any]:
 
 def _registry() -> dict[str, Any]:
     """Return the schema of a registry: the types are what a file becomes, and a custom tool has a format instead."""
-    schema = _versioned(ToolRegistry, "glyphscope", registry.VERSION)
+    schema = _versioned(ToolRegistry, "glyphscope", default_registry().to_document()["glyphscope"])
     for name, more in (
         ("ToolRegistry", {}),
         ("Tool", {"type": {"const": "custom"}, "format": {"type": "object"}}),
