@@ -11,8 +11,8 @@ from engine_environment import LAX, environment
 from glyphscope.base.errors import GrammarError, Stopped
 from glyphscope.explain.proof import prove
 from glyphscope.explain.proof.outside import OUTSIDE, _Ran, install, installed, read_outside
-from glyphscope.processes.compilers.service import CompilerDied
 from glyphscope.processes import stopped_by
+from glyphscope.processes.compilers.service import CompilerDied
 from glyphscope.registry import load_registry
 from glyphscope.store import places
 
