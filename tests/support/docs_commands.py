@@ -156,6 +156,8 @@ def forms(lines: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _form(command: Any, arguments: list[str]) -> str:
+    if arguments == ["--install-completion"]:  # parsing it would change the shell's settings
+        return "" if any("--install-completion" in param.opts for param in command.params) else "NoSuchOption"
     context = None
     name = "glyphscope"
     try:
