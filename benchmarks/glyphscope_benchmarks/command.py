@@ -17,6 +17,7 @@ from glyphscope_benchmarks import (
     ablation,
     decoding,
     evaluating,
+    evidence,
     grammars,
     history,
     installed_baselines,
@@ -96,6 +97,7 @@ def measure(
 ) -> Iterator[Figure]:
     """Every figure, as soon as it is known. Without a model, figures that need one are missing for that reason."""
     yield from validators.figures(plan)
+    yield from evidence.figures(plan)
     yield from grammars.keystroke(plan)
     if model is None:
         yield from (
