@@ -1,4 +1,4 @@
-"""What a token costs once its logits are there: the mask read, the choice, and all figures with ten alternatives."""
+"""The cost of a token once its logits are there: the mask read, the choice, and all figures with ten alternatives."""
 
 from __future__ import annotations
 
