@@ -346,7 +346,8 @@ def test_a_closed_model_leaves_no_process_thread_or_pipe():
     assert time.perf_counter() - started < 1.5
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
-    assert (threading.active_count(), len(os.listdir("/proc/self/fd"))) == (threads, files)
+    left = len(os.listdir("/proc/self/fd"))
+    assert threading.active_count() <= threads and left <= files, "others may end meanwhile"
 
 
 ORPHAN = """
