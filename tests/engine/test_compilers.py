@@ -289,3 +289,10 @@ def test_a_schema_with_too_many_subschemas_is_rejected() -> None:
     inner = {f"p{i}": {} for i in range(400)}
     problems = check_schema({"properties": {f"o{i}": {"properties": inner} for i in range(400)}})
     assert problems == [((), "It has more than 100,000 schemas in it.")]
+
+
+def test_a_grammar_with_more_symbols_than_llguidance_has_numbers_says_what_helps(monkeypatch) -> None:
+    monkeypatch.setattr(service, "refusal", lambda *_args, **_more: "panic: assertion failed: symbols.len()")
+    with pytest.raises(GrammarError) as error:
+        to_lark(build_value_grammar({"enum": ["too many symbols"]}, "json"))
+    assert "fewer tools" in error.value.hint

@@ -68,8 +68,9 @@ def _emit(key: ByIdentity[Grammar]) -> _Emitted:
         if not emitter.names_tokens:
             refusal = service.refusal(text, seconds=max(1.0, seconds_left()))
             if refusal:
-                # a reason begins with a place; a message that begins with "llguidance" reports a crash or a timeout
-                hint = service.HINT if refusal.startswith("llguidance") else ""
+                # a reason begins with a place; a message about a crash or a timeout with "llguidance", one about
+                # more symbols than it has numbers with "panic"
+                hint = service.HINT if refusal.startswith(("llguidance", "panic")) else ""
                 raise GrammarError(
                     f"llguidance rejects the grammar: {refusal}", where=emitter.rule_at(refusal), hint=hint
                 )

@@ -20,7 +20,7 @@ SECONDS = 10.0
 """The limit for compiling one grammar, or for reading a batch of texts with it."""
 PATTERN_SECONDS = 2.0
 """The limit for searching a text for one pattern."""
-HINT = "Make the schema or grammar smaller: fewer alternatives, smaller bounds of lengths, less nesting."
+HINT = "Make the schema or grammar smaller: fewer tools or alternatives, smaller bounds of lengths, less nesting."
 
 _MEMORY = 2 << 30  # bytes of addresses
 _GRAMMARS = Child("llguidance", "glyphscope.processes.compilers.masks", memory=_MEMORY)
