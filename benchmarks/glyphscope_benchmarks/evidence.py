@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from glyphscope.events import Sampling
-from glyphscope.models.decoding import Allowed, Evidence, SamplerState, best_token, compiled
+from glyphscope.models.decoding.loop import Evidence, best_token
+from glyphscope.models.decoding.rows import Allowed, compiled
+from glyphscope.models.decoding.sampler import SamplerState
 from glyphscope_benchmarks.figures import Figure, Row
 from glyphscope_benchmarks.timing import Plan, interleaved, ratios, seconds
 
