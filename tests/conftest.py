@@ -149,7 +149,14 @@ WEIGHTS = Path(__file__).parent / "weights.txt"
 """Seconds that each file takes: `GLYPHSCOPE_WEIGHTS=write make test`, or a part of it, measures them again."""
 UNKNOWN = 10
 """Seconds that a file without a weight may take: a new one does not come last, to be waited for by all."""
+SLOW = Path(__file__).parent / "slow.txt"
+"""Tests that `make check` leaves out beside those with the mark, as all of their examples take `MOST` seconds or more:
+`GLYPHSCOPE_SLOW=write make check` measures them again, on a machine that does nothing else.
+"""
+MOST = 0.07
+_WRITES_SLOW = os.environ.get("GLYPHSCOPE_SLOW") == "write"
 _spent: Counter[str] = Counter()
+"""Seconds, by file and by test."""
 
 
 def read_weights() -> dict[str, int]:
@@ -162,21 +169,36 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     if worker:  # the longest files come first, so that all workers end at once
         weights = read_weights()
         items.sort(key=lambda item: -weights.get(item.nodeid.partition("::")[0], UNKNOWN))
+    if not _WRITES_SLOW:
+        slow = frozenset(SLOW.read_text().split())
+        for item in items:
+            if _test_of(item.nodeid) in slow:
+                item.add_marker(pytest.mark.slow)
     if settings().max_examples >= DEEP:
         for item in items:
             item.add_marker(pytest.mark.timeout(0), append=False)  # nightly runs take long
 
 
+def _test_of(name: str) -> str:
+    """The test of an item, without its parameters."""
+    return name.partition("[")[0]
+
+
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     _spent[report.nodeid.partition("::")[0]] += report.duration
+    _spent[_test_of(report.nodeid)] += report.duration
 
 
 def pytest_sessionfinish() -> None:
     if os.environ.get("GLYPHSCOPE_WEIGHTS") == "write" and not worker:
-        weights = read_weights() | {path: round(seconds) for path, seconds in _spent.items()}
+        files = {path: round(seconds) for path, seconds in _spent.items() if "::" not in path}
+        weights = read_weights() | files
         there = [path for path in weights if (WEIGHTS.parents[1] / path).is_file()]
         rows = sorted((-weights[path], path) for path in there)
         WEIGHTS.write_text("".join(f"{-seconds} {path}\n" for seconds, path in rows))
+    if _WRITES_SLOW and not worker:
+        slow = [test for test, seconds in _spent.items() if "::" in test and seconds >= MOST]
+        SLOW.write_text("".join(f"{test}\n" for test in sorted(slow)))
 
 
 # Python's thresholds are for small heaps: a file with large caches went through all of them dozens of times.
