@@ -253,17 +253,25 @@ def test_a_tool_that_must_be_called_as_a_task_is_asked_for_its_state_until_it_en
 
 
 @pytest.mark.parametrize(
-    ("behaviour", "words"), [("failed", "the task broke"), ("odd", "its task, is not MCP")]
+    ("version", "behaviour", "words"),
+    [
+        ("version=2025-11-25", "failed", "the task broke"),
+        ("version=2025-11-25", "odd", "its task, is not MCP"),
+        ("modern", "failed", "the task broke"),
+        ("modern", "odd", "its task, is not MCP"),
+        ("modern", "cancelled", "half"),
+    ],
 )
-def test_a_task_that_fails_or_is_not_one_is_an_error_of_the_call(behaviour, words):
-    with opened(f"tasks={behaviour}", "version=2025-11-25") as server:
+def test_a_task_that_ends_otherwise_or_is_not_one_is_an_error_of_the_call(version, behaviour, words):
+    with opened(f"tasks={behaviour}", version) as server:
         found = call(server, "task")
         assert found.fault == "protocol" and words in found.message
         assert call(server, "echo", {"text": "x"}).ok
 
 
-def test_a_task_that_takes_too_long_is_cancelled_at_the_server():
-    with opened("tasks=endless", "version=2025-11-25") as server:
+@pytest.mark.parametrize("version", ["version=2025-11-25", "modern"])
+def test_a_task_that_takes_too_long_is_cancelled_at_the_server(version):
+    with opened("tasks=endless", version) as server:
         assert call(server, "task", seconds=0.5).fault == "timeout"
         until = time.monotonic() + 10
         while "cancelled t1" not in server.stderr:
@@ -279,26 +287,6 @@ def test_since_2026_a_server_may_run_any_call_as_a_task_whose_state_contains_the
         )
         assert found.content[0].text == "long: ['tools/call', 'tasks/get']" and said == ["half"]
         assert call(server, "echo", {"text": "x"}).ok
-
-
-@pytest.mark.parametrize(
-    ("behaviour", "words"),
-    [("failed", "the task broke"), ("odd", "its task, is not MCP"), ("cancelled", "half")],
-)
-def test_since_2026_a_task_that_ends_otherwise_is_an_error_of_the_call(behaviour, words):
-    with opened("modern", f"tasks={behaviour}") as server:
-        found = call(server, "task")
-        assert found.fault == "protocol" and words in found.message
-        assert call(server, "echo", {"text": "x"}).ok
-
-
-def test_since_2026_a_task_that_takes_too_long_is_cancelled_at_the_server():
-    with opened("modern", "tasks=endless") as server:
-        assert call(server, "task", seconds=0.5).fault == "timeout"
-        until = time.monotonic() + 10
-        while "cancelled t1" not in server.stderr:
-            assert time.monotonic() < until
-            time.sleep(0.02)
 
 
 def test_without_tasks_such_a_tool_is_named_and_left_out():
