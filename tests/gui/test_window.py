@@ -118,6 +118,8 @@ def test_an_abort_is_explained_with_its_saving(qtbot, open_playground, screen_of
     with qtbot.waitSignal(runs.saved):
         screen.press("Continue aborted run")
     assert "tokens saved" in screen and page.evidence.sections["savings"].isVisible()
+    runs.saved.emit(None)
+    assert "saved tokens not counted, as the continued run was stopped" in screen
     with qtbot.waitSignal(runs.ended):
         runs.replay(tuple(runs.events), 0)
     assert screen.read(STREAM) == state.text

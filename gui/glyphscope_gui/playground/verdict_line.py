@@ -322,7 +322,7 @@ class VerdictLine(FollowsSize, QFrame):
     def show_stopped(self) -> None:
         """Show that the continuation was stopped, so that no saving was measured."""
         self.button.setEnabled(True)
-        self._saving = tr("not measured")
+        self._saving = tr("saved tokens not counted, as the continued run was stopped")
         self._show_details()
 
     def show_saving(self, saving: Saving) -> None:
