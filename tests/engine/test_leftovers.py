@@ -75,7 +75,8 @@ LEFT = {
 
 @pytest.mark.slow
 def test_a_test_fails_only_for_what_it_leaves_behind(tmp_path: Path) -> None:
-    shutil.copy(Path(__file__).parents[1] / "conftest.py", tmp_path)
+    for used in ("conftest.py", "slow.txt"):
+        shutil.copy(Path(__file__).parents[1] / used, tmp_path)
     (tmp_path / "test_leaving.py").write_text(TESTS)
     command = [
         sys.executable,
