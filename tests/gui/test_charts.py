@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from itertools import pairwise
 from random import Random
 
 import msgspec
@@ -10,7 +11,7 @@ import numpy as np
 import pyqtgraph as pg
 import pytest
 from PySide6.QtCore import QPointF, QRect
-from PySide6.QtGui import QImage, QPainter, QStandardItem, QStandardItemModel
+from PySide6.QtGui import QFontMetrics, QImage, QPainter, QStandardItem, QStandardItemModel
 from PySide6.QtWidgets import QApplication, QStyleOptionViewItem
 
 from glyphscope.base.errors import StorageError
@@ -25,7 +26,7 @@ from glyphscope_gui.runs import Saving
 from glyphscope_gui.runs.recorder import bundled_run
 from glyphscope_gui.runs.token_table import COLUMNS
 from glyphscope_gui.shared import BarChart, Chart, Series, edge_role
-from glyphscope_gui.theme import theme
+from glyphscope_gui.theme import ThemeManager, theme
 
 CALL = ("search", {"query": "AI news", "max_results": 10}, "flat")
 
@@ -101,6 +102,32 @@ def test_steps_of_any_number_are_drawn(show, count, measure):
     assert len(bars.sampled) == len(bars.forced) <= 300 // MIN_SLOT
     assert len(bars.sampled) * bars.step >= count
     chart.grab()
+
+
+@pytest.mark.parametrize("points", [0, 14])
+@pytest.mark.parametrize("height", [60, 90, 150])
+def test_the_figures_beside_the_steps_are_whole_and_apart(qapp, show, points, height):
+    chart = show(StepChart())
+    themes = ThemeManager(qapp, "light", points, parent=chart)
+    alike = [
+        msgspec.structs.replace(t, step=msgspec.structs.replace(t.step, allowed=48_786)) for t in tokens(20)
+    ]
+    chart.resize(300, height)
+    seen = []
+    for measure in MEASURES[:2]:
+        chart.set_measure(measure)
+        chart.show_tokens(alike, over=True)
+        QApplication.processEvents()
+        axis, box = chart.getAxis("left"), chart.getViewBox()
+        letters, ticks = QFontMetrics(axis.style["tickFont"]), axis._tickLevels[0]
+        places = sorted(box.mapFromView(QPointF(0, at)).y() for at, _ in ticks)
+        widest = max(letters.horizontalAdvance(words) for _, words in ticks)
+        seen.append((max(ticks)[1], places, letters.height(), widest, axis.width()))
+    themes.choose("light")
+    for (highest, places, line, widest, room), expected in zip(seen, ("100k", "100%")):
+        assert highest == expected and widest < room - 5
+        assert places[0] >= line / 2 - 1
+        assert all(b - a >= line - 1 for a, b in pairwise(places))
 
 
 class Picture:

@@ -388,6 +388,19 @@ def test_a_smaller_stream_has_the_chosen_token_in_sight(view):
     assert view.viewport().rect().contains(view.cursorRect(cursor).center())
 
 
+def test_a_stream_that_scrolls_to_a_character_begins_with_a_whole_line(view):
+    view.resize(300, 110)
+    state = feed(view, events_of(f'{{action="search" query="{"word " * 200}"}}', max_tokens=30_000))
+    cursor = QTextCursor(view.document())
+    view.select_token(state.tokens[0])
+    for token in state.tokens:
+        view.select_token(token)
+        cursor.setPosition(view.sight()[0])
+        assert not view.cursorRect(cursor).top() < 0 < view.cursorRect(cursor).bottom()
+        cursor.setPosition(token.start)
+        assert view.viewport().rect().contains(view.cursorRect(cursor).center())
+
+
 def test_a_smaller_stream_still_follows_the_text(view):
     view.resize(900, 400)
     view.show_continuation("word " * 4000)

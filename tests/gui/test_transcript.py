@@ -500,7 +500,7 @@ def test_fields_say_why_there_are_none_once_the_answer_is_complete(open_playgrou
     fields = page.view.fields
     with qtbot.waitSignal(page.context.runs.ended):
         page.run()
-    assert not page.view.fields_model.rowCount() and "so it has no fields" in fields.accessibleDescription()
+    assert not page.view.fields_model.rowCount() and "No fields" in fields.accessibleDescription()
     with qtbot.waitSignal(page.context.runs.ended):
         page.context.runs.replay(loop_run(), 0)
     page.stages.choice.choose(0)

@@ -236,6 +236,21 @@ def test_a_notice_moves_nothing_and_stays_in_sight(open_page, qtbot, page):
         assert view.notice.geometry().bottom() > view.height() - 40
 
 
+def test_the_actions_of_a_long_notice_are_below_its_words_where_the_page_is_narrow(open_page):
+    view = open_page(PageId.PLAYGROUND, ready=False).widget
+    notice, below = view.notice, {}
+    for width in (1100, 560):
+        view.resize(width, 700)
+        notice.show_words(
+            "The model file ends early. Download it again. " * 4, "Replay", other=("Get one…", print)
+        )
+        QApplication.processEvents()
+        words, button = notice.label.geometry(), notice.dismiss.geometry()
+        assert not words.intersects(button)
+        below[width] = button.top() > words.bottom()
+    assert below == {1100: False, 560: True}
+
+
 def test_a_number_at_the_end_of_an_elided_line_is_whole_or_left_out(qtbot):
     label = ElidedLabel(mode=Qt.TextElideMode.ElideRight)
     qtbot.addWidget(label)

@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import pyqtgraph as pg
 from PySide6.QtCore import QPointF, QTimer, Signal
-from PySide6.QtGui import QMouseEvent
+from PySide6.QtGui import QFontMetrics, QMouseEvent
 from PySide6.QtWidgets import QWidget
 
 from glyphscope.base.figures import duration_ms, percent
@@ -69,7 +69,6 @@ class StepChart(Chart):
         self._chosen.hide()
         for item in (*self._bars.values(), self._chosen):
             self.addItem(item, ignoreBounds=True)
-        self.getAxis("left").setWidth(34)
         self._timer = QTimer(self, interval=REDRAW_MS, singleShot=True)
         self._timer.timeout.connect(self.draw)
         self.getViewBox().sigResized.connect(self._room_changed)
@@ -202,22 +201,27 @@ class StepChart(Chart):
         known = heights[~np.isnan(heights)]
         top = float(known.max()) if len(known) else 1.0
         left = self.getAxis("left")
+        ticks: Sequence[tuple[float, str]] = ()
         if self._measure == "allowed":
-            decades = max(int(np.ceil(top)), 1)
-            names = ("1", "10", "100", "1k", "10k", "100k", "1M")
-            left.setTicks([[(n, names[n]) for n in range(min(decades, 6) + 1)]])
-            top = decades
+            top = max(int(np.ceil(top)), 1)
+            ticks = tuple(enumerate(("1", "10", "100", "1k", "10k", "100k", "1M")))[: int(top) + 1]
         elif self._measure == "feasible":
-            left.setTicks([[(0, "0"), (0.5, "50%"), (1, "100%")]])
+            ticks = [(0, "0"), (0.5, "50%"), (1, "100%")]
             top = 1.0
         else:
-            left.setTicks(None)
             top = max(top, 1.0)
         every = max(1, round(steps / 5))
         self.getAxis("bottom").setTicks([[(n, str(n)) for n in range(0, steps, every)]])
         self.setXRange(-0.6, max(len(bars.sampled) * bars.step, 1) - 0.4, padding=0)
-        self.setYRange(0, top * 1.06, padding=0)
-        return top * 1.06
+        letters = QFontMetrics(left.style["tickFont"])
+        left.setWidth(letters.horizontalAdvance("100%") + 10)
+        line = letters.height() / max(self.getViewBox().height(), 1)
+        # room for the upper half of the highest tick's words
+        edge: float = top * max(1.06, 1 / max(1 - line / 2, 0.5))
+        apart = math.ceil(line * edge / top * (len(ticks) - 1)) or 1
+        left.setTicks([list(ticks[::-apart])] if ticks else None)
+        self.setYRange(0, edge, padding=0)
+        return edge
 
 
 NEWEST = 5

@@ -244,8 +244,11 @@ class Transcript(StreamView):
         at_end = self._is_at_end()
         self._set_margin()
         self._place_headers()
-        if at_end:
-            self.verticalScrollBar().setValue(self.verticalScrollBar().maximum())
+        bar = self.verticalScrollBar()
+        if self.shown.decided:
+            self.show_character(next(iter(self.shown.decided)))
+        elif at_end:
+            bar.setValue(bar.maximum())
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """Make room for the widget at the end when it needs another height."""

@@ -232,7 +232,7 @@ class VerdictLine(FollowsSize, QFrame):
         self._first = hbox((self.title, 1), self.figures, self.button, *links, spacing=10)
         self._second = hbox(STRETCH, self.gauges, spacing=10)
         items = (self._first, self.details, self._second)
-        vbox(*items, parent=self, margins=(PAD, 4, 8, 4), spacing=2)
+        self._lines = vbox(*items, parent=self, margins=(PAD, 4, 8, 4), spacing=2)
         for widget in (self, self.figures, self.follow_link, self.button, self.details, self.gauges):
             widget.hide()
 
@@ -264,6 +264,8 @@ class VerdictLine(FollowsSize, QFrame):
         if run.started is None:
             return
         show_words(self.figures, cost_of(run))
+        if self.figures.width() < self.figures.sizeHint().width():
+            self._lines.activate()  # Qt may paint a frame before, with the last letters cut
         self.gauges.show_budgets(budgets)
         self.gauges.setVisible(bool(budgets))
         aborted = run.present.aborted

@@ -338,7 +338,7 @@ class FieldTable(PlainTable):
             status = [row.status for row in self._fields.rows]
             if "impossible" in status:
                 self.scrollTo(self.model().index(status.index("impossible"), FIELD))
-        words = tr("The answer has no call or value, so it has no fields; the transcript shows its text.")
+        words = tr("No fields, as the answer has no call or value.")
         is_empty = complete is not None and not self._fields.rowCount()
         self.show_nothing((words if shown.stage.tokens else NO_TOKENS) if is_empty else "")
         is_new, self._complete = complete is not self._complete, complete

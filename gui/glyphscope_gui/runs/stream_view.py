@@ -25,6 +25,8 @@ from glyphscope_gui.shared.run_words import step_text
 from glyphscope_gui.theme import FollowsLooks, mono_font, theme
 
 _NOTHING = tr("Nothing was written here.")
+ABOVE = 8
+"""Pixels above the letters of a line at the upper edge, and below those at the lower one."""
 _EMPTY = tr("Press Run: the answer appears here, token by token.")
 
 
@@ -100,9 +102,20 @@ class StreamView(FollowsLooks, TextView):
         box = self.cursorRect(cursor).adjusted(0, -text.parts.room_above(character), 0, 0)
         bar = self.verticalScrollBar()
         if box.top() < 0:
-            bar.setValue(bar.value() + box.top() - 8)
+            bar.setValue(bar.value() + box.top() - ABOVE)
         elif box.bottom() > self.viewport().height():
-            bar.setValue(bar.value() + box.bottom() - self.viewport().height() + 8)
+            bar.setValue(self._line_from(bar.value() + box.bottom() - self.viewport().height() + ABOVE))
+
+    def _line_from(self, height: int) -> int:
+        """Where the first line begins that is whole below that height of the document."""
+        cursor = QtGui.QTextCursor(self.document())
+        start, end = self._position_at(height)
+        for position in (start, min(end + 1, self.document().characterCount() - 1)):
+            cursor.setPosition(position)
+            top = self.cursorRect(cursor).top() + self.verticalScrollBar().value() - ABOVE
+            if top >= height:
+                return top
+        return height
 
     def set_boundaries(self, cut: TokenBoundaries) -> None:
         """Set which tokens of the shown stage are not the model's own, for their hints."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from PySide6.QtCore import QEvent, QObject, QPoint, QRect, QSize, Qt
-from PySide6.QtWidgets import QFrame, QWidget
+from PySide6.QtWidgets import QBoxLayout, QFrame, QWidget
 
 from glyphscope_gui.shared.labels import PlainLabel, push_button, set_role, show_words
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import hbox, visible_height
+from glyphscope_gui.shared.layouts import STRETCH, hbox, visible_height
 from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.theme.sizes import GAP, letters
 
@@ -47,8 +47,9 @@ class NoticeBanner(QFrame):
         self.dismiss = push_button(tr("Close"), self, role="link", clicked=self.hide)
         self._then: Callable[[], None] | None = None
         self._or: Callable[[], None] | None = None
-        parts = (self.sign, (self.label, 1), self.action, self.other, self.dismiss)
-        self._row = hbox(*parts, parent=self, margins=(12, 8, 10, 8), spacing=10)
+        words = hbox(self.sign, (self.label, 1), spacing=10)
+        buttons = hbox(STRETCH, self.action, self.other, self.dismiss, spacing=10)
+        self._lines = hbox((words, 1), buttons, parent=self, margins=(12, 8, 10, 8), spacing=10)
         self._over: QWidget | None = None
         if parent is not None:
             self.cover(parent)
@@ -67,16 +68,22 @@ class NoticeBanner(QFrame):
         return False
 
     def _place(self) -> None:
-        """Place it over its part, as wide as its words need."""
+        """Place it over its part, as wide as its words need; its actions are beside or below them, as is lower."""
         part, parent = self._over, self.parentWidget()
         if part is None or parent is None:
             return
         room = QRect(part.mapTo(parent, QPoint()) if part is not parent else QPoint(), part.size())
         room.setBottom(min(room.bottom(), visible_height(parent)))  # of a page that is scrolled
         words = self.label.fontMetrics().horizontalAdvance(self.label.text())
-        others = self._row.minimumSize().width() - self.label.minimumSizeHint().width()
+        self._lines.setDirection(QBoxLayout.Direction.LeftToRight)
+        others = self._lines.minimumSize().width() - self.label.minimumSizeHint().width()
         width = min(words + others + GAP, round(WIDEST * letters(self)), room.width() - 2 * GAP)
-        size = QSize(width, self._row.totalHeightForWidth(width))
+        size = QSize(width, self._lines.totalHeightForWidth(width))
+        self._lines.setDirection(QBoxLayout.Direction.TopToBottom)
+        if (below := self._lines.totalHeightForWidth(width)) < size.height():  # in a narrow page
+            size.setHeight(below)
+        else:
+            self._lines.setDirection(QBoxLayout.Direction.LeftToRight)
         y = max(room.bottom() - size.height() - GAP, 0)
         self.setGeometry(QRect(QPoint(room.center().x() - width // 2, y), size))
         self.raise_()
