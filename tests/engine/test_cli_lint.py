@@ -15,6 +15,17 @@ TOOLS = """{"glyphscope": 1, "tools": [
 OPENAI = """[{"type": "function", "function": {"name": "a",
   "parameters": {"type": "objekt"}}}]"""
 SUITE = '{"glyphscope_suite": 1, "name": "x", "about": "",\n "scenarios": [{"id": 1}]}'
+CUSTOM = r"""{"glyphscope": 1, "tools": [
+  {"name": "a", "parameters": {"type": "object", "properties": {"q": {"x-grammar": "\"\u00e9\" oops \"é\""}}}},
+  {"type": "custom", "name": "b", "format": {"type": "grammar", "syntax": "lark", "definition": "start: a\n"}}
+]}"""
+OPENAPI = """openapi: 3.1.0
+info: {title: x, version: "1"}
+paths:
+  /a:
+    get: {operationId: a, parameters: [
+      {name: q, in: query, required: true, schema: {type: integer, minimum: 5, maximum: 2}}]}
+"""
 # name, text: line, column, severity and code of each problem
 FILES = [
     (
@@ -26,6 +37,8 @@ FILES = [
     ("broken.json", '{"a": [1,\n 2,]}', [(2, 4, "error", "json")]),
     ("package.json", '{"private": true}', [(1, 1, "error", "json")]),
     ("suite.json", SUITE, [(2, 16, "error", "suite"), (2, 16, "error", "suite"), (2, 23, "error", "suite")]),
+    ("custom.json", CUSTOM, [(2, 96, "error", "undefined-rule"), (3, 105, "error", "undefined-name")]),
+    ("api.yaml", OPENAPI, [(5, 10, "error", "uncallable")]),
     ("g.gbnf", 'root ::= x "é"\n', [(1, 10, "error", "undefined-rule")]),
     ("g.lark", 'start: "a"\n  // c\n  | "b"\n', [(3, 3, "error", "line-before-bar")]),
 ]  # fmt: skip

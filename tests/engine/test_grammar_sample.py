@@ -7,6 +7,8 @@ from hypothesis import strategies as st
 from examples import at_most
 from glyphscope.base.errors import GrammarError
 from glyphscope.grammar import MatchLimit, MatchLimits, compile_grammar, covering_texts, sample_texts
+from glyphscope.grammar.generate.ambiguity import ambiguous_rules
+from glyphscope.grammar.languages import load_grammar
 from glyphscope.grammar.regular import pattern_node
 from glyphscope.grammar.tree import CharClass, Intersect, TokenMatch, alt, repeat, seq, terminal
 from glyphscope.registry import default_registry
@@ -99,3 +101,21 @@ def test_an_impossible_sample_is_an_error():
         sample_texts(made(**doubled, r2000=seq("a")), 1)
     with pytest.raises(GrammarError, match="missing"):
         covering_texts(made(root=ref("missing")))
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "ambiguous"),
+    [
+        ("a.gbnf", 'root ::= a | b\na ::= "x"\nb ::= [a-z]', {"root": "x"}),
+        ("a.gbnf", 'root ::= "a"* "a"*', {"root": "a"}),
+        ("a.gbnf", 'root ::= e\ne ::= "1" ("+" e)*', {"e": "1+1+1"}),
+        ("a.gbnf", 'root ::= [a-z]+ " " ("a" | "b")*', {}),
+        ("a.gbnf", 'root ::= a "!"\na ::= "x" | [x]', {"a": "x"}),  # and not root, which only uses it
+        ("a.lark", "start: WORD WORD\nWORD: /[a-z]+/", {}),  # the lexer decides where a lexeme ends
+        ("a.lark", "start: (WORD | WORD NUMBER?) NUMBER?\nWORD: /[a-z]+/\nNUMBER: /[0-9]+/", {"start": None}),
+    ],
+)
+def test_an_ambiguous_rule_is_found_with_a_text_that_it_reads_in_several_ways(path, text, ambiguous):
+    found = dict(ambiguous_rules(load_grammar(text, path=path)))
+    assert found.keys() == ambiguous.keys()
+    assert all(ambiguous[name] in (text, None) for name, text in found.items())

@@ -15,7 +15,9 @@ from PySide6.QtWidgets import QPushButton
 from glyphscope.explain.grammar_origins import constraint_words, rule_origin, rules_by_argument
 from glyphscope.explain.proof import Proof
 from glyphscope.grammar.gbnf import CheckCancelled, read_gbnf
+from glyphscope.grammar.generate.sample import short_samples
 from glyphscope.grammar.languages import GBNF
+from glyphscope.grammar.line_lexer import LEXERS
 from glyphscope.grammar.tree import Origin
 from glyphscope.registry import default_registry
 from glyphscope.store import GrammarExample
@@ -24,7 +26,6 @@ from glyphscope_gui.enforcement.table import EnforcementModel
 from glyphscope_gui.grammar import work as grammar_work
 from glyphscope_gui.grammar import workbench
 from glyphscope_gui.grammar.examples import GrammarExamplesModel
-from glyphscope_gui.grammar.line_lexer import LEXERS
 from glyphscope_gui.grammar.page import GrammarPage
 from glyphscope_gui.grammar.problems import GrammarProblem, TextPositions
 from glyphscope_gui.grammar.railroad_drawing import MAX_ITEMS, draw_rule
@@ -324,7 +325,7 @@ def test_a_check_of_a_large_text_can_be_cancelled():
 def test_every_place_of_a_sample_is_a_step_with_open_rules_and_what_is_expected(name):
     of = WHOLE_GRAMMARS[name]
     grammar = grammar_work.check(of.text, of.language, lambda: False).grammar
-    for text in grammar_work.samples(grammar, 3, 0):
+    for text in short_samples(grammar, 3, 0):
         steps = [grammar_work.step(grammar, text, at, lambda: False) for at in range(len(text) + 1)]
         assert all(step.rules and step.expected and step.alive and step.failed_at is None for step in steps)
 

@@ -21,11 +21,13 @@ class Lines:
         line = bisect_right(self._starts, offset)
         return line, offset - self._starts[line - 1] + 1
 
+    def start(self, number: int) -> int:
+        """The first code point of a line, from 1; after the last line, the end of the text."""
+        return self._starts[number - 1] if number <= len(self._starts) else len(self._text)
+
     def line(self, number: int) -> str:
-        """The text of a line, from 1, without its end."""
-        start = self._starts[number - 1]
-        end = self._starts[number] if number < len(self._starts) else len(self._text)
-        return self._text[start:end].rstrip("\r\n")
+        """The text of a line, from 1, without its end; empty after the last one."""
+        return self._text[self.start(number) : self.start(number + 1)].rstrip("\r\n")
 
 
 def line_and_column(text: str, offset: int) -> tuple[int, int]:

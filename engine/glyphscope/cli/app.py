@@ -28,6 +28,7 @@ _UsageError: Any = typer.BadParameter.__base__
 COMMANDS = {
     "check": "check.check",
     "lint": "lint.lint",
+    "lsp": "lsp.lsp",
     "sizes": "sizes.sizes",
     "run": "run.run",
     "replay": "bundle.replay",

@@ -15,6 +15,7 @@ from functools import cache
 from typing import Any, ClassVar
 
 from glyphscope.base.errors import RegistryError, SuiteError
+from glyphscope.base.pointer import to_pointer
 from glyphscope.base.shorten import shorten
 from glyphscope_plugins.promptfoo.templates import js_number, js_text
 
@@ -80,6 +81,26 @@ def read_document(text: str, where: str) -> Any:
         return _dates_as_texts(parse_yaml(text, where))
     except SuiteError as error:
         raise RegistryError(error.message, where=error.where, hint=error.hint) from None
+
+
+def read_places(text: str, _where: str) -> dict[str, tuple[int, int]]:
+    """The first and the last character of each value, by its JSON Pointer; none of a text that is not YAML."""
+    import yaml
+
+    try:
+        root = yaml.compose(text, Loader=_loader())
+    except (yaml.YAMLError, RecursionError):
+        return {}
+    found: dict[str, tuple[int, int]] = {}
+    waiting: list[tuple[str, Any]] = [] if root is None else [("", root)]
+    while waiting and len(found) < _MAX_VALUES:
+        pointer, node = waiting.pop()
+        found[pointer] = node.start_mark.index, node.end_mark.index
+        if isinstance(node, yaml.MappingNode):
+            waiting += [(pointer + to_pointer((str(key.value),)), value) for key, value in node.value]
+        elif isinstance(node, yaml.SequenceNode):
+            waiting += [(f"{pointer}/{index}", value) for index, value in enumerate(node.value)]
+    return found
 
 
 def _dates_as_texts(value: Any) -> Any:

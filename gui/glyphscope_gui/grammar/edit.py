@@ -8,7 +8,8 @@ from PySide6 import QtGui
 from PySide6.QtCore import QEvent, QMimeData, QPoint, QRect, Qt, QTimer, Signal
 from PySide6.QtWidgets import QTextEdit, QToolTip, QWidget
 
-from glyphscope_gui.grammar.line_lexer import LEXERS, GrammarHighlighter, break_long_lines
+from glyphscope.grammar.line_lexer import LEXERS
+from glyphscope_gui.grammar.highlighter import GrammarHighlighter, break_long_lines
 from glyphscope_gui.grammar.problems import GrammarProblem
 from glyphscope_gui.grammar.rule_names import GrammarCompleter, RenameField
 from glyphscope_gui.shared.actions import Entry, pop_up

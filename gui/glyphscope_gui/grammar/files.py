@@ -11,7 +11,7 @@ from glyphscope.base.errors import StorageError
 from glyphscope.base.inputs import read_file
 from glyphscope.grammar.languages import GBNF, language_of
 from glyphscope.store import atomic_write
-from glyphscope_gui.grammar.line_lexer import break_long_lines
+from glyphscope_gui.grammar.highlighter import break_long_lines
 from glyphscope_gui.project.grammar_document import GrammarDocument
 from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.dialogs import ask_for_file, ask_where_to_save

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable
 
 from PySide6.QtCore import QEvent, QObject, QRect, Qt, Signal
 from PySide6.QtGui import QFocusEvent, QKeyEvent, QTextCursor
 from PySide6.QtWidgets import QWidget
 
-from glyphscope_gui.grammar.line_lexer import LEXERS
+from glyphscope.grammar.line_lexer import LEXERS, offered, prefix_of
 from glyphscope_gui.shared.code_edit import CodeEdit
 from glyphscope_gui.shared.completion_list import CompletionList
 from glyphscope_gui.shared.labels import set_role
@@ -18,8 +17,6 @@ from glyphscope_gui.shared.text_edits import LineEdit
 
 FROM_CHARACTERS = 2
 """Number of typed characters from which completion opens automatically."""
-MAX_OFFERED = 200
-"""Names in the list."""
 
 
 class GrammarCompleter(QObject):
@@ -66,14 +63,10 @@ class GrammarCompleter(QObject):
         """Show the names that contain the typed characters, names with that prefix first. A list of only the typed name
         is shown only on request.
         """
-        if self._editor.isReadOnly() or not self._is_place_for_name():
+        if self._editor.isReadOnly() or not self.lexer.takes_name(self._before()):
             self.close()
             return
-        prefix = self._prefix().lower()
-        found = sorted(
-            (not name.lower().startswith(prefix), name) for name in self._names if prefix in name.lower()
-        )
-        names = [name for _, name in found][:MAX_OFFERED]
+        names = offered(self._names, self._prefix())
         if not names or (names == [self._prefix()] and not on_request):
             self.close()
             return
@@ -95,24 +88,7 @@ class GrammarCompleter(QObject):
         return cursor.block().text()[: cursor.positionInBlock()]
 
     def _prefix(self) -> str:
-        before = self._before()
-        start = len(before)
-        while start and (before[start - 1].isalnum() or before[start - 1] in "-_"):
-            start -= 1
-        return before[start:]
-
-    def _is_place_for_name(self) -> bool:
-        """False inside literals, classes and comments, and at the name of a new rule."""
-        before = self._before()
-        last = next(iter(deque(self.lexer.words(before), maxlen=1)), None)
-        if last is not None and last.end == len(before):
-            if last.kind == "comment":
-                return False
-            if last.kind == "literal" and (len(last.text) == 1 or not last.text.endswith('"')):
-                return False
-            if last.kind == "class" and (len(last.text) == 1 or last.text[-1] not in "]/"):
-                return False
-        return self.lexer.definition_in(before) is not None or before[:1] in (" ", "\t", "|", "(")
+        return prefix_of(self._before())
 
     def _insert(self, name: str) -> None:
         self.close()

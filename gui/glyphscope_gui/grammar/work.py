@@ -27,12 +27,12 @@ from glyphscope.grammar import (
     allowed_tokens,
     compile_grammar,
     match_text,
-    sample_texts,
     shortest_differences,
 )
 from glyphscope.grammar.convert import TargetLanguage, convert, source_grammar
 from glyphscope.grammar.gbnf import emit_gbnf
 from glyphscope.grammar.gbnf.parse.syntax import RuleSyntax
+from glyphscope.grammar.generate.sample import MAX_SHOWN
 from glyphscope.grammar.languages import GBNF, GrammarLanguage
 from glyphscope.grammar.tree import Grammar, Origin, Unenforced
 from glyphscope.models.interface import Vocabulary
@@ -47,9 +47,6 @@ from glyphscope_gui.shared.language import tr
 
 LARGE = 200_000
 """Number of characters from which a text makes so many objects that Python's garbage collector slows the work down."""
-SAMPLE_DEPTH = 8
-MAX_SAMPLE = 300
-"""Characters of a shown sample; longer ones are omitted, or cut if all are longer."""
 EXAMPLE_LIMITS = MatchLimits(items=300_000)
 """Limit for each example, about a second, so that one hostile text does not delay the others."""
 
@@ -290,9 +287,9 @@ def converted(grammar: Grammar, to: TargetLanguage, cancel: Callable[[], bool]) 
     """The grammar in another language. Raises GrammarError."""
     text, found = convert(grammar, to, bound=COMPARE_BOUND, cancelled=cancel)
     if found.only_first is not None:
-        note = tr("The text {text} is lost.", text=visible(found.only_first[:MAX_SAMPLE], single=True))
+        note = tr("The text {text} is lost.", text=visible(found.only_first[:MAX_SHOWN], single=True))
     elif found.only_second is not None:
-        note = tr("The text {text} is added.", text=visible(found.only_second[:MAX_SAMPLE], single=True))
+        note = tr("The text {text} is added.", text=visible(found.only_second[:MAX_SHOWN], single=True))
     else:
         note = tr("It has the same texts.") if found.exhausted else f"{capitalised(found.bound)}."
     return Converted(text, to, note)
@@ -301,13 +298,6 @@ def converted(grammar: Grammar, to: TargetLanguage, cancel: Callable[[], bool]) 
 def from_source(text: str, source: Literal["regex", "json-schema"], cancel: Callable[[], bool]) -> Converted:
     """A pattern, or the values of a JSON Schema, as GBNF. Raises GrammarError."""
     return converted(source_grammar(text, source), "gbnf", cancel)
-
-
-def samples(grammar: Grammar, count: int, seed: int) -> tuple[str, ...]:
-    """Random texts of the grammar, short ones first, without duplicates. Raises GrammarError."""
-    texts = dict.fromkeys(sample_texts(grammar, 3 * count, seed=seed, depth=SAMPLE_DEPTH))
-    short = [text for text in texts if len(text) <= MAX_SAMPLE] or [text[:MAX_SAMPLE] for text in texts]
-    return tuple(sorted(short[:count], key=len))
 
 
 MAX_TEXTS = 5_000

@@ -12,6 +12,7 @@ from PySide6.QtCore import QObject, QTimer, Signal, SignalInstance
 
 from glyphscope.events import RunRequest
 from glyphscope.grammar.convert import TargetLanguage
+from glyphscope.grammar.generate.sample import short_samples
 from glyphscope.grammar.languages import GBNF
 from glyphscope.grammar.tree import Grammar, Origin, Unenforced
 from glyphscope.registry import ToolRegistry
@@ -279,7 +280,7 @@ class GrammarBench(QObject):
         seed = self._seed
         grammar = self._grammar_for("samples", lambda why: self.sampled.emit(None, why), bounded=True)
         if grammar is not None:
-            self._answer("samples", lambda: work.samples(grammar, SAMPLES, seed), self.sampled)
+            self._answer("samples", lambda: short_samples(grammar, SAMPLES, seed), self.sampled)
 
     def _compare(self) -> None:
         found, base = self.last, self._document.base

@@ -5,6 +5,7 @@ Every walk ends: beyond the depth bound, or if a text gets long, it takes the ch
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import islice
@@ -32,6 +33,8 @@ TRIES = 10
 """The number of texts made for each text that a lexer must be able to read."""
 CHOICES = 3_000
 """The maximum number of random choices in one text; all further ones take the shortest text."""
+MAX_SHOWN = 300
+"""Characters of a shown text; longer ones are omitted, or cut if all are longer."""
 PLAIN: Ranges = ((0x20, 0x20), (0x30, 0x39), (0x41, 0x5A), (0x61, 0x7A))
 PRINTABLE: Ranges = ((0x20, 0x7E),)
 
@@ -58,6 +61,13 @@ def sample_texts(grammar: Grammar, n: int, *, seed: int = 0, depth: int = 12) ->
     return list(islice(_readable(grammar, texts), n))
 
 
+def short_samples(grammar: Grammar, count: int, seed: int = 0) -> tuple[str, ...]:
+    """Random texts of the grammar to be shown, short ones first, without duplicates. Raises GrammarError."""
+    texts = dict.fromkeys(sample_texts(grammar, 3 * count, seed=seed, depth=8))
+    short = [text for text in texts if len(text) <= MAX_SHOWN] or [text[:MAX_SHOWN] for text in texts]
+    return tuple(sorted(short[:count], key=len))
+
+
 def _readable(grammar: Grammar, texts: Iterable[str]) -> Iterator[str]:
     """The texts that the lexer of the grammar reads as its rules have them."""
     start = compile_grammar(grammar).start()
@@ -70,6 +80,22 @@ def texts_of_rules(grammar: Grammar, n: int) -> Iterator[str]:
     random = Random(0)
     yield from _covering(grammar, n)
     yield from (_Walk(grammar, shortest, random, 6).text() for _ in range(n))
+
+
+def texts_by_rule(grammar: Grammar, n: int) -> Iterator[tuple[str, list[str]]]:
+    """For each rule with a text, short texts of it: random ones, and those of its alternatives, `n` each at most.
+
+    They are not read by a lexer.
+    """
+    shortest = _checked(ByIdentity(grammar))
+    random = Random(0)
+    for name, rule in grammar.rules.items():
+        length = shortest.rule_length(name)
+        if length is not None and length <= MAX_LENGTH:
+            of_rule = dataclasses.replace(grammar, root=name)
+            trails = [piece.trail for piece in _pieces(rule.body, shortest) if piece.choice is not None][:n]
+            ways = [*(_from_root({}, name, trail) for trail in trails), *[None] * n]
+            yield name, [_Walk(of_rule, shortest, random, 2).text(way) for way in ways]
 
 
 def covering_texts(grammar: Grammar, *, limit: int = 1_000) -> list[str]:

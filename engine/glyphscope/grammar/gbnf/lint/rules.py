@@ -306,7 +306,7 @@ def _ways(analysis: Analysis) -> Iterator[Diagnostic]:
     if depth > MAX_CHAIN:
         message = f"{deepest} begins with a chain of {depth:,} rules; llama.cpp crashes. Shorten it."
         yield report("too-many-steps", message, *analysis.rules[deepest].name_span)
-    ways = total_ways(callees_order(analysis.begins), analysis.begins)
+    ways = ways_to_begin(analysis)
     for name, rule in analysis.rules.items():
         if name == ROOT and ways[name] > MAX_WAYS:
             message = f"A text can begin in up to {ways[name]:,} ways, and llama.cpp compares all of them:"
@@ -318,6 +318,11 @@ def _ways(analysis: Analysis) -> Iterator[Diagnostic]:
                 ' vocabulary at every token. Let alternatives share their beginning: `"a" ("b" | "c")`.'
             )
             yield report("slow-alternatives", message, *rule.name_span)
+
+
+def ways_to_begin(analysis: Analysis) -> dict[str, int]:
+    """The number of ways in which each rule can begin, at most, without left recursion: llama.cpp's cost per token."""
+    return total_ways(callees_order(analysis.begins), analysis.begins)
 
 
 def _branches(begins: Beginnings) -> bool:

@@ -1,0 +1,141 @@
+"""Splits a grammar's text into words, a line at a time: for colours, completion, and finding a rule while typing.
+
+It is only a lexer: it never fails, reads no more than one line, and is correct if the text is. Positions count
+characters of the given line or text from 0. The window's editor, `glyphscope lsp` and the Pygments lexers use it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+_GBNF = {
+    "comment": r"#.*",
+    "literal": r'"(?:[^"\\\n]|\\.)*"?',
+    "class": r"\[(?:[^\]\\\n]|\\.)*\]?",
+    "token": r"!?<[^>\s]*>?",
+    "definition": r"[A-Za-z0-9_-]+(?=[ \t]*::=)",
+    "name": r"[A-Za-z0-9_-]+",
+    "bounds": r"\{[^}\n]*\}?",
+    "mark": r"::=|[|*+?.()]",
+}
+"""`token` before `name`, `comment` before all: if two could begin, the first wins, as in llama.cpp."""
+_LARK = {
+    "comment": r"(?:#|//).*",
+    "literal": r'"(?:[^"\\\n]|\\.)*(?:"i?)?',
+    "class": r"/(?:[^/\\\n]|\\.)+(?:/[a-z]*)?",
+    "token": r"%[a-z]*|<[^<>\s]*>?|@[\w-]+",
+    "definition": r"\b[A-Za-z_][A-Za-z0-9_-]*(?=(?:::_)?[ \t]*(?:\[[^\]\n]*\])?[ \t]*:(?![:\"]))",
+    "name": r"[A-Za-z_][A-Za-z0-9_-]*",
+    "bounds": r"\{[ \d,]*\}|~[ ]*\d+(?:[ ]*\.\.[ ]*\d+)?",
+    "mark": r"::|->|[:|*+?.()\[\]{}~&,=!]",
+}
+
+
+class Word(NamedTuple):
+    kind: str
+    text: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class LineLexer:
+    """The words of a language by kind. `sign` follows the name of a rule that is defined; `name` matches a name."""
+
+    kinds: Mapping[str, str]
+    """Regular expressions that Python and Oniguruma (TextMate) read alike; the first that matches counts."""
+    sign: str
+    name: re.Pattern[str]
+
+    @cached_property
+    def _word(self) -> re.Pattern[str]:
+        return re.compile("|".join(f"(?P<{kind}>{words})" for kind, words in self.kinds.items()))
+
+    def words(self, line: str) -> Iterator[Word]:
+        """The words of a line, or of a text of several lines."""
+        for match in self._word.finditer(line):
+            yield Word(match.lastgroup or "mark", match.group(), match.start(), match.end())
+
+    def name_at(self, line: str, index: int) -> Word | None:
+        """The rule name that contains the place or ends there."""
+        for word in self.words(line):
+            if word.start > index:
+                return None
+            if word.end >= index and word.kind in ("name", "definition"):
+                return word
+        return None
+
+    def definition_in(self, line: str) -> Word | None:
+        """The first rule that is defined on the line."""
+        if self.sign not in line:
+            return None
+        return next((word for word in self.words(line) if word.kind == "definition"), None)
+
+    def find_definition(self, text: str, name: str) -> int | None:
+        """The position at which the rule of that name is defined."""
+        for match in re.finditer(rf"(?<![A-Za-z0-9_-]){re.escape(name)}(?![A-Za-z0-9_-])", text):
+            line = text.rfind("\n", 0, match.start()) + 1
+            end = text.find("\n", match.end())
+            place = match.start() - line
+            found = self.name_at(text[line : end if end >= 0 else len(text)], place)
+            if found is not None and found.start == place and found.kind == "definition":
+                return match.start()
+        return None
+
+    def occurrences(self, text: str, name: str) -> list[int]:
+        """Return the positions at which the rule is defined and used, except in literals, classes and comments."""
+        if name not in text:
+            return []
+        named = (word for word in self.words(text) if word.kind in ("name", "definition"))
+        return [word.start for word in named if word.text == name]
+
+    def is_name(self, text: str) -> bool:
+        """Whether the engine accepts the text as the name of a rule."""
+        return self.name.fullmatch(text) is not None
+
+    def takes_name(self, before: str) -> bool:
+        """Whether a rule may be used after this beginning of a line: not inside literals, classes and comments, and not
+        at the name of a new rule.
+        """
+        last = next(iter(deque(self.words(before), maxlen=1)), None)
+        if last is not None and last.end == len(before):
+            if last.kind == "comment":
+                return False
+            if last.kind == "literal" and (len(last.text) == 1 or not last.text.endswith('"')):
+                return False
+            if last.kind == "class" and (len(last.text) == 1 or last.text[-1] not in "]/"):
+                return False
+        return self.definition_in(before) is not None or before[:1] in (" ", "\t", "|", "(")
+
+
+def prefix_of(before: str) -> str:
+    """The beginning of a name with which this beginning of a line ends."""
+    return _PREFIX.search(before)[0]  # type: ignore[index]
+
+
+def offered(names: Iterable[str], prefix: str) -> list[str]:
+    """The names that contain the typed characters, those that begin with them first."""
+    typed = prefix.lower()
+    return [
+        name
+        for _, name in sorted(
+            (not name.lower().startswith(typed), name) for name in names if typed in name.lower()
+        )
+    ][:MAX_OFFERED]
+
+
+_PREFIX = re.compile(r"[\w-]*$")
+MAX_OFFERED = 200
+"""Names in a list of completions."""
+
+
+LEXERS = {
+    "GBNF": LineLexer(_GBNF, "::=", re.compile(r"[A-Za-z0-9-]+")),
+    "Lark": LineLexer(_LARK, ":", re.compile(r"_?[a-z][_a-z0-9-]*|_?[A-Z][_A-Z0-9-]*")),
+}
+"""By the name of the language."""

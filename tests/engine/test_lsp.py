@@ -1,0 +1,193 @@
+"""`glyphscope lsp`, as an editor uses it, through pytest-lsp's client: on llama.cpp's grammars and on broken ones."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("pytest_lsp", reason="pytest-lsp is in the dev group")
+
+from pygls.exceptions import JsonRpcException
+
+from expected_texts import as_in_file, blocks_of
+from glyphscope.grammar.gbnf import check_gbnf
+from lsp_editor import Editor, row
+
+pytestmark = pytest.mark.slow
+BROKEN = Path(__file__).parent / "lsp_broken.txt"
+GRAMMAR = """\
+# a list of numbers
+root  ::= list   # the whole
+list ::= "[" (number ("," number)*)? "]"
+number ::= [0-9]+ | "0"
+spare ::= "x"
+"""
+REGISTRY = """\
+{"glyphscope": 1, "tools": [
+  {"name": "tag", "parameters": {"type": "object", "properties": {
+    "names": {"type": "array", "description": "The tags.", "uniqueItems": true, "maxItems": 4},
+    "code": {"type": "string", "x-grammar": "\\"\\\\\\"\\" \\"😀\\" [A-Z]+ nope"}}}}
+]}
+"""
+
+
+@pytest.fixture
+def editor():
+    with Editor() as opened:
+        yield opened
+
+
+def test_a_session_shows_what_the_window_shows(editor):
+    found = editor.open("a.gbnf", GRAMMAR)
+    assert [row(each) for each in found] == [
+        "4:0-4:5 warning unused-rule: The rule spare is not used. Use it, or delete it."
+    ]
+    assert [tag.name for tag in found[0].tags] == ["Unnecessary"]
+    assert editor.actions("a.gbnf") == {"Delete spare": GRAMMAR.replace('spare ::= "x"\n', "")}
+    assert editor.completions("a.gbnf", (2, 16)) == ["number"] and editor.completions("a.gbnf", (0, 4)) == []
+    assert editor.completions("a.gbnf", (1, 10)) == ["list", "number", "root", "spare"]
+    assert editor.definition("a.gbnf", (1, 11)) == "2:0-2:4"
+    assert editor.references("a.gbnf", (3, 2)) == ["2:14-2:20", "2:26-2:32", "3:0-3:6"]
+    assert editor.references("a.gbnf", (3, 2), declaration=False) == ["2:14-2:20", "2:26-2:32"]
+    assert editor.renamed("a.gbnf", (3, 2), "digits") == GRAMMAR.replace("number ", "digits ").replace(
+        "number)", "digits)"
+    )
+    for wrong, why in {
+        "two words": "llama.cpp has no rule named",
+        "list": "There is a rule list already",
+    }.items():
+        with pytest.raises(JsonRpcException, match=why):
+            editor.renamed("a.gbnf", (3, 2), wrong)
+    assert editor.formatted("a.gbnf") == GRAMMAR.replace("root  ::=", "root ::=").replace(
+        "list   #", "list  #"
+    )
+    assert editor.outline("a.gbnf") == ["root", "list", "number", "spare"]
+    editor.long_analysis("a.gbnf")
+    assert editor.hints("a.gbnf") == ["4:5 unused", '3:6 ambiguous: "0"']
+
+
+def test_a_hover_says_what_a_rule_accepts_and_costs(editor):
+    editor.open("a.gbnf", GRAMMAR)
+    words = editor.hover("a.gbnf", (2, 16))
+    assert (
+        words.startswith('```gbnf\nnumber ::= [0-9]+ | "0"\n```')
+        and "used 2 times · begins in up to 2 ways" in words
+    )
+    texts = re.search(r"````text\n(.*)\n````", words, re.DOTALL)[1].split("\n")
+    assert texts and all(text.isdigit() for text in texts)
+    assert editor.hover("a.gbnf", (0, 3)) == "" and editor.hover("a.gbnf", (2, 10)) == ""
+    editor.open("a.gbnf", GRAMMAR + "broken ::= \n")  # the last text without errors answers
+    assert editor.hover("a.gbnf", (2, 16)) == words
+
+
+def test_a_new_line_is_offered_the_rules_that_are_used_and_not_defined(editor):
+    editor.open("a.gbnf", "root ::= item\n\n")
+    assert editor.completions("a.gbnf", (1, 0)) == ["item ::= "]
+    editor.open("a.lark", "start: item\n%import common.IN\n\n")
+    found = editor.completions("a.lark", (1, 17))
+    assert found[0] == "INT" and "SIGNED_INT" in found and "WORD" not in found
+    assert editor.completions("a.lark", (2, 0)) == ["item: "]
+
+
+@pytest.mark.parametrize("encoding", ["", "utf-8", "utf-16", "utf-32"])
+def test_a_place_after_an_emoji_is_counted_as_the_editor_counts(encoding):
+    with Editor("visual_studio_code" if not encoding else "neovim", encoding) as editor:
+        found = editor.open("a.gbnf", 'root ::= "😀é" nope\n# \u2028 is no end of a line\nx ::= "y"\n')
+        shift = {"utf-8": 18, "utf-16": 15, "utf-32": 14}[encoding or "utf-16"]
+        assert [(str(each.range), each.code) for each in found] == [
+            (f"0:{shift}-0:{shift + 4}", "undefined-rule"), ("2:0-2:1", "unused-rule"),
+        ]  # fmt: skip
+        assert editor.definition("a.gbnf", (2, 0)) == "2:0-2:1"
+        assert editor.actions("a.gbnf")["Add a rule nope"].endswith('x ::= "y"\nnope ::= "nope"\n')
+
+
+def test_tools_have_their_problems_what_is_not_enforced_and_their_constraints_in_words(editor):
+    found = editor.open("tools.json", REGISTRY)
+    line = REGISTRY.split("\n")[3]
+    at = len(line[: line.index("nope")].encode("utf-16-le")) // 2
+    assert [row(each) for each in found] == [
+        f"3:{at}-3:{at + 4} error undefined-rule: The rule nope is not defined. Define it: `nope ::= …`."
+    ]
+    right = REGISTRY.replace(" nope", ' \\"\\\\\\"\\"')
+    assert editor.open("tools.json", right) == ()
+    assert [
+        row(each).partition(" is not enforced by the mask or llama.cpp's grammar: ")[::2]
+        for each in editor.long_analysis("tools.json")
+    ] == [
+        (
+            "3:21-3:29 information unenforced: type",
+            "the value's own grammar replaces it. It is checked after generation.",
+        ),
+        (
+            "2:74-2:78 information unenforced: uniqueItems",
+            "whether items repeat is not decided by a grammar. It is checked after generation.",
+        ),
+    ]
+    words = editor.hover("tools.json", (2, 7))
+    assert words.startswith(
+        "**tag · names**\n\nThe tags.\n\n- type array\n- uniqueItems true — uniqueItems is not enforced"
+    )
+    assert words.endswith("- maxItems 4")
+    assert editor.hover("tools.json", (0, 3)) == "" and editor.completions("tools.json", (2, 7)) == []
+
+
+def test_other_files_are_left_alone_and_no_input_ends_the_server(editor):
+    assert editor.open("package.json", '{"private": true') == ()
+    assert [each.code for each in editor.open("registry.json", '{"private": true')] == ["json"]
+    assert [each.code for each in editor.open("b.tools.yaml", "openapi: 3.1.0\npaths: [")] == ["json"]
+    for number, text in enumerate(
+        ("\0\ud800"[:1], "(" * 50_000, "root ::= " + '"a"?' * 3_000, "a" * 400_000, "")
+    ):
+        editor.open(f"{number}.gbnf", text)
+        editor.open(f"{number}.lark", text)
+        editor.completions(f"{number}.gbnf", (0, 5))
+        editor.hover(f"{number}.gbnf", (9, 900))
+    editor.close("0.gbnf")
+    assert (
+        editor.open("0.gbnf", 'root ::= "a"\n') == ()
+        and not editor.client.messages + editor.client.log_messages
+    )
+
+
+def test_broken_grammars_have_their_codes_places_and_fixes(editor):
+    """Each block is a grammar, then `→` what the editor shows: all diagnostics, and the text after the first fix."""
+    blocks = []
+    for block in blocks_of(BROKEN):
+        text = "".join(f"{line[2:]}\n" for line in block.split("\n") if line.startswith("  "))
+        name = block.split("\n")[0]
+        found = editor.open(name, text)
+        rows = [f"→ {row(each)}" for each in found]
+        if actions := editor.actions(name):
+            title, fixed = next(iter(actions.items()))
+            rows.append(f"→ fix: {title}")
+            rows += [f"→   {line}" for line in fixed.split("\n")[:-1]]
+        blocks.append("\n".join([name, *(f"  {line}" for line in text.split("\n")[:-1]), *rows]))
+        assert name.rpartition(".")[0] in [each.code for each in found]
+    assert len(blocks) >= 30
+    as_in_file(BROKEN, blocks)
+
+
+NAMES = ("arithmetic", "c", "chess", "english", "japanese", "json", "json_arr", "list")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_feature_works_on_every_rule_of_llama_cpps_grammars(editor, shared_data, name):
+    text = (shared_data / "gbnf" / f"{name}.gbnf").read_text(encoding="utf-8")
+    file, document = f"{name}.gbnf", check_gbnf(text).document
+    found = editor.open(file, text)
+    assert {each.severity.name for each in found} <= {"Warning", "Hint"}
+    assert editor.outline(file) == [rule.name for rule in document.rules]
+    assert check_gbnf(editor.formatted(file)).ok
+    for rule in document.rules:
+        line = text.count("\n", 0, rule.start)
+        place = line, 1
+        assert editor.definition(file, place) == f"{line}:0-{line}:{len(rule.name)}"
+        assert len(editor.references(file, place)) == len(document.occurrences(rule.name))
+        column = rule.body.start - text.rindex("\n", 0, rule.start) - 1 if line else rule.body.start
+        assert rule.name in editor.completions(file, (line, column))
+        renamed = check_gbnf(editor.renamed(file, place, "renamed-rule" if rule.name != "root" else "root"))
+        assert renamed.ok and len(renamed.document.rules) == len(document.rules)
+        words = editor.hover(file, place)
+        assert (
+            words.startswith(f"```gbnf\n{rule.name} ") and "````text" in words and "begins in up to" in words
+        )
