@@ -9,16 +9,23 @@ import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
+from functools import partial
 from itertools import count
 from typing import Any, NamedTuple
 
 import pytest
 
+pytest.importorskip("httpx2")
 pytest.importorskip("uvicorn")
+
+import httpx2
 
 from capturing import TOOLS, Capturing, RawServer, Tap, capturing, chunked, whole
 from glyphscope.capture.breakpoints import Decision, read_rules
+from glyphscope.events import Message
 from glyphscope.prompting.costs import prompt_costs
+from glyphscope.prompting.request_bodies import read_body
+from glyphscope.prompting.written_bodies import write_body
 from glyphscope.runs import run_state
 from glyphscope.store.records import read_record
 from glyphscope_gui.shared.run_words import model_name
@@ -171,19 +178,38 @@ def message(*content: dict[str, Any], reason: str = "end_turn") -> dict[str, Any
     }  # fmt: skip
 
 
-def as_message(asked: bytes) -> list[bytes]:
-    """A call, or after its result a text; streamed if it is requested."""
+def as_message(asked: bytes, *, url: str = "") -> list[bytes]:
+    """A call, or after its result a text; streamed if it is requested. If there is a `url`, llama_cpp.server writes
+    them, as it does not have this interface.
+    """
     request = json.loads(asked.partition(b"\r\n\r\n")[2])
-    text = {"type": "text", "text": "Schön: é✓"}
-    call = {"type": "tool_use", "id": "toolu_1", "name": "search", "input": json.loads(CALL)}
-    block, reason = (text, "end_turn") if len(request["messages"]) > 1 else (call, "tool_use")
+    text, arguments = "Schön: é✓", "" if len(request["messages"]) > 1 else CALL
+    if url:
+        opened = read_body(request, api="messages")
+        messages = opened.request.history or (Message("user", opened.request.prompt),)
+        body = write_body("chat", opened.request, messages, opened.registry, "smol")
+        for each in body["messages"]:
+            each["content"] = (
+                each["content"] or ""
+            )  # llama_cpp.server rejects the null of a message with calls
+        body["max_tokens"] = body.pop("max_completion_tokens")  # which it does not know
+        given = httpx2.post(f"{url}/chat/completions", json=body, timeout=120).raise_for_status().json()
+        answer = given["choices"][0]["message"]
+        text = answer["content"] or ""
+        arguments = answer["tool_calls"][0]["function"]["arguments"] if answer.get("tool_calls") else ""
+    name = {"type": "tool_use", "id": "toolu_1", "name": "search"}
+    block, empty, (kind, member, value) = (
+        (
+            name | {"input": json.loads(arguments)},
+            name | {"input": {}},
+            ("input_json_delta", "partial_json", arguments),
+        )
+        if arguments
+        else ({"type": "text", "text": text}, {"type": "text", "text": ""}, ("text_delta", "text", text))
+    )
+    reason = "tool_use" if arguments else "end_turn"
     if not request.get("stream"):
         return whole(message(block, reason=reason))
-    empty, (kind, member, value) = (
-        (call | {"input": {}}, ("input_json_delta", "partial_json", CALL))
-        if block is call
-        else (text | {"text": ""}, ("text_delta", "text", text["text"]))
-    )
     deltas = [{"type": kind, member: part} for part in (value[:12], value[12:])]
     return in_pieces(
         *named_events(
@@ -205,13 +231,14 @@ def as_message(asked: bytes) -> list[bytes]:
 ANTHROPIC_TOOLS: list[Any] = [{"name": "search", "input_schema": FUNCTION["parameters"]}]
 
 
-@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
-def test_anthropic_s_loop_of_tools_is_the_same_bytes_on_both_sides(tmp_path, stream):
+def anthropic_s_loop(folder, server, stream) -> list[Any]:
+    """The answers of a loop of a call and a text, whose bytes are compared."""
     messages: list[Any] = [{"role": "user", "content": "Finde é"}]
     usual: dict[str, Any] = {"model": "m", "max_tokens": 64, "tools": ANTHROPIC_TOOLS}
-    with scripted(tmp_path, as_message) as made, anthropic_at(made.port, max_retries=0) as client:
-        answers = []
-        for _ in range(2):
+    answers = []
+    with scripted(folder, server) as made, anthropic_at(made.port, max_retries=0) as client:
+        for choice in ({"type": "tool", "name": "search"}, {"type": "none"}):
+            usual["tool_choice"] = choice
             if stream:
                 with client.messages.stream(messages=messages, **usual) as events:
                     answers.append(events.get_final_message())
@@ -224,10 +251,22 @@ def test_anthropic_s_loop_of_tools_is_the_same_bytes_on_both_sides(tmp_path, str
                 messages.append({"role": "user", "content": [result]})
         outcomes = made.ended(2)
         bodies = made.agree(2)
-    assert answers[0].content[0].input == json.loads(CALL)
-    assert answers[1].content[0].text == "Schön: é✓"
     assert [len(each["messages"]) for each in bodies] == [1, 3]
     assert outcomes[0] == "valid" and not outcomes[1].startswith("failed")
+    return answers
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+def test_anthropic_s_loop_of_tools_is_the_same_bytes_on_both_sides(tmp_path, stream):
+    call, text = anthropic_s_loop(tmp_path, as_message, stream)
+    assert call.content[0].input == json.loads(CALL) and text.content[0].text == "Schön: é✓"
+
+
+@pytest.mark.model
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+def test_anthropic_s_loop_with_the_embedded_model_is_the_same_bytes_on_both_sides(tmp_path, url, stream):
+    call, text = anthropic_s_loop(tmp_path, partial(as_message, url=url), stream)
+    assert call.content[0].input["query"] and text.content[0].text
 
 
 def as_response(asked: bytes) -> list[bytes]:

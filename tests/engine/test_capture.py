@@ -440,3 +440,17 @@ main()
     done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)
     assert done.returncode == 2 and f"A capture needs {missing}." in done.stderr
     assert "pip install 'glyphscope[capture,remote]'" in done.stderr and not done.stdout
+
+
+@pytest.mark.slow
+def test_a_capture_frees_cyclic_garbage_as_python_does_as_it_runs_for_long(tmp_path):
+    program = f"""
+import gc, sys
+from glyphscope.capture.server import CaptureServer
+CaptureServer.run = lambda self: print(gc.get_threshold()[0])
+from glyphscope.cli import main
+sys.argv[1:] = ["capture", "--to", "http://127.0.0.1:9", "--port", "0", "--records", {str(tmp_path)!r}]
+main()
+"""
+    done = subprocess.run([sys.executable, "-P", "-c", program], check=True, capture_output=True, text=True)
+    assert 0 < int(done.stdout) <= 2000

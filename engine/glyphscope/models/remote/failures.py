@@ -20,7 +20,7 @@ from glyphscope.models.remote.retry import RETRYABLE_STATUS, RequestFailed, aske
 
 def unreachable(error: httpx2.HTTPError, address: Address, key: str) -> RequestFailed:
     """The error of a request without any answer."""
-    words = excerpt(without(key, str(error)), 200) or type(error).__name__
+    words = excerpt(without(key, str(error)), 200).rstrip(".") or type(error).__name__
     hint, again = "Is the server running, and is this its address?", True
     match error:
         case httpx2.ConnectTimeout():
