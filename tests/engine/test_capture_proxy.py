@@ -231,7 +231,6 @@ def test_a_connection_that_breaks_within_an_answer_is_broken_for_the_agent_too(t
         one = agent.record()
     assert body == sse(delta(content="well"))[0] + b"CUT"
     assert one.outcome == "failed MODEL_FAILED" and "closed the connection" in one.words
-    assert ".." not in one.words
 
 
 def test_an_agent_that_leaves_frees_the_server(tmp_path):
