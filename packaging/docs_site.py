@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
 from mkdocs.structure.files import File, Files
+from pygments.lexers import LEXERS
 
 ROOT = Path(__file__).resolve().parents[1]
 ENGINE = ROOT / "engine" / "glyphscope"
@@ -18,6 +20,14 @@ PAGES = {"index.md": "README.md"} | {
     name: name for name in ("CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")
 }
 """Pages of the site from outside `docs/`, with their files."""
+
+
+def on_config(config: Any) -> Any:
+    """Colour grammars as the program does; the environment of the site does not have it installed."""
+    sys.path.insert(0, str(ROOT / "engine"))
+    for name, alias in (("GbnfLexer", "gbnf"), ("LlguidanceLexer", "lark")):
+        LEXERS[name] = ("glyphscope_plugins.pygments_lexers", name, (alias,), (), ())
+    return config
 
 
 def on_files(files: Files, config: Any) -> Files:

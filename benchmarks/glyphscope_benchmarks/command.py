@@ -16,6 +16,7 @@ from glyphscope.models.opening import EMBEDDED
 from glyphscope_benchmarks import (
     ablation,
     decoding,
+    editor,
     evaluating,
     evidence,
     grammars,
@@ -99,6 +100,7 @@ def measure(
     yield from validators.figures(plan)
     yield from evidence.figures(plan)
     yield from grammars.keystroke(plan)
+    yield from editor.figures(plan)
     if model is None:
         yield from (
             row.missing(reason)

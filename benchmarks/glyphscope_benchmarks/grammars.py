@@ -83,15 +83,20 @@ def figures(baseline: Baseline, plan: Plan) -> list[Figure]:
     return [*_building(baseline, plan), *_leading(baseline, plan), _in_any_order(baseline, plan)]
 
 
-def keystroke(plan: Plan) -> Iterator[Figure]:
-    """The figures that need only the text."""
+def edited_grammar(times: int) -> list[str]:
+    """A grammar of `RULES` rules, and the same after each of so many keystrokes in the middle."""
     text = _grammar_of(RULES)
     middle = len(text) // 2
-    edits = [text[:middle] + "x" * size + text[middle:] for size in range(plan.rounds + 1)]
+    return [text[:middle] + "x" * size + text[middle:] for size in range(times + 1)]
+
+
+def keystroke(plan: Plan) -> Iterator[Figure]:
+    """The figures that need only the text."""
+    edits = edited_grammar(plan.rounds)
     check_gbnf(edits[0])
     taken = [seconds(partial(check_gbnf, edit)) for edit in edits[1:]]
     yield KEYSTROKE.of(
-        [each * 1000 for each in taken], samples={"rules": float(len(check_gbnf(text).document.rules))}
+        [each * 1000 for each in taken], samples={"rules": float(len(check_gbnf(edits[0]).document.rules))}
     )
 
 

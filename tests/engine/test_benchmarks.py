@@ -24,6 +24,7 @@ from glyphscope.registry import default_registry
 from glyphscope_benchmarks import (
     command,
     documents,
+    editor,
     evaluating,
     grammars,
     installed_baselines,
@@ -61,7 +62,8 @@ def test_every_figure_is_measured_or_has_a_reason(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(command, "opened", refuse)
     for name in ("US_PER_CHAR", "GROWTH"):
         monkeypatch.setattr(validators, name, at_most(1e6))
-    monkeypatch.setattr(grammars, "KEYSTROKE", replace(grammars.KEYSTROKE, target=at_most(1e6)))
+    for module in (grammars, editor):
+        monkeypatch.setattr(module, "KEYSTROKE", replace(module.KEYSTROKE, target=at_most(1e6)))
     done = glyphscope("bench", "--quick", "--json")
     answer = json.loads(done.stdout)
     assert done.exit_code == 0 and answer["met"] is True and answer["model"] is None
