@@ -117,7 +117,7 @@ def capture(
     if not address.loopback:
         print_note(f"The requests leave this computer{'' if to.startswith('https') else ', unencrypted'}.")
 
-    gc.set_threshold(2_000, 10, 10)  # as in Python, since a capture is no short command
+    gc.set_threshold(2_000, 10, 10)  # as usual: a capture runs for long
     with closing_when_ended(), on_first_interrupt(server.stop), asked:
         server.run()
     print_note(f"{pluralize(printed.count, 'record')} in {folder}.")
