@@ -17,13 +17,14 @@ import sys
 import tarfile
 import tempfile
 import time
+import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 VENV = ROOT / ".venv"
 PYTHON = VENV / "bin" / "python"
 STAMP = VENV / "ready"
-SUPPORTED = ((3, 11), (3, 12), (3, 13))
+SUPPORTED = ((3, 11), (3, 12), (3, 13), (3, 14))
 
 LLAMA = "llama-cpp-python==0.3.36"
 # The part of its source package that is kept: templates/*.jinja, and vocabularies (*.gguf, *.inp, *.out).
@@ -83,7 +84,8 @@ def use_supported_python() -> None:
         other = shutil.which(f"python{major}.{minor}")
         if other and subprocess.run([other, "--version"], capture_output=True, check=False).returncode == 0:
             os.execv(other, [other, *sys.argv])
-    stop(f"Python 3.11, 3.12 or 3.13 is needed; this is {platform.python_version()}.")
+    known = ", ".join(".".join(map(str, each)) for each in SUPPORTED)
+    stop(f"Python is needed in one of these versions: {known}. This is {platform.python_version()}.")
 
 
 def missing_to_build() -> list[str]:
@@ -141,11 +143,18 @@ def processor() -> str:
 
 
 def wheel_folder(portable: bool = False) -> Path:
-    """The folder of the wheel of this build; unless `portable`, it is for the processor that llama.cpp finds."""
+    """The folder of the wheel of this build, or of the index; unless `portable`, it is for this processor."""
+    index = "" if portable else wheel_index()
     decides = "\n".join(
         [LLAMA, build_options(portable), sys.platform, platform.machine(), "any" if portable else processor()]
+        + ([index, platform.python_version()] if index else [])
     )
     return cache_folder() / "wheels" / hashlib.sha256(decides.encode()).hexdigest()[:12]
+
+
+def wheel_index() -> str:
+    """The address of a package index with wheels of llama-cpp-python, which the user trusts; empty for none."""
+    return os.environ.get("LLAMA_INDEX", "")
 
 
 def cache_folder() -> Path:
@@ -191,12 +200,40 @@ def keep_llama_data(archive: Path) -> None:
         Path(unfinished, "data").rename(folder)
 
 
+def published_wheel(folder: Path, python: Path) -> Path | None:
+    """Download the wheel of the index that the user names.
+
+    None if it has none for this machine, or one whose libraries do not load, such as for a card without its driver.
+    """
+    say(f"looking for a built llama.cpp ({LLAMA}) in the index that LLAMA_INDEX names")
+    only = ("--no-deps", "--only-binary", ":all:", "--index-url", wheel_index(), "-d", str(folder))
+    asked = [str(python), "-m", "pip", "download", "--quiet", *only, LLAMA]
+    found = subprocess.run(asked, capture_output=True, text=True, check=False)
+    wheel = next(folder.glob("*.whl"), None)
+    if found.returncode or wheel is None:
+        say(f"it has none that fits: {(found.stderr.strip().splitlines() or ['no reason given'])[-1]}")
+        return None
+    with zipfile.ZipFile(wheel) as packed:
+        packed.extractall(folder / "unpacked")
+    loads = "import ctypes, pathlib, sys; [ctypes.CDLL(str(p)) for p in pathlib.Path(sys.argv[1]).glob('libllama.*')]"
+    library = folder / "unpacked" / "llama_cpp" / "lib"
+    tried = subprocess.run([python, "-c", loads, library], capture_output=True, text=True, check=False)
+    if tried.returncode:
+        say(f"it does not load here: {(tried.stderr.strip().splitlines() or [tried.returncode])[-1]}")
+        return None
+    return wheel
+
+
 def llama_wheel(portable: bool = False, python: Path = PYTHON) -> Path:
     """The wheel of llama-cpp-python, built if it is not in the cache. A `portable` one contains no local path."""
     folder = wheel_folder(portable)
     if wheels := sorted(folder.glob("*.whl")):
         return wheels[0]
     folder.mkdir(parents=True, exist_ok=True)
+    if wheel_index() and not portable:
+        with tempfile.TemporaryDirectory(dir=folder) as unfinished:
+            if (wheel := published_wheel(Path(unfinished), python)) is not None:
+                return wheel.replace(folder / wheel.name)
     say(f"building llama.cpp once ({LLAMA}): 3 to 7 minutes on two cores. The wheel is kept in {folder}")
     started = time.monotonic()
     with tempfile.TemporaryDirectory(dir=folder) as unfinished:
@@ -232,7 +269,9 @@ def fingerprint() -> str:
     """A digest that changes if the packages to install change."""
     rows = ROOT / "engine/glyphscope/models/decoding/rows.c"
     text = b"".join(path.read_bytes() for path in (ROOT / "pyproject.toml", Path(__file__), rows))
-    return hashlib.sha256(text + sys.version.encode() + build_options().encode()).hexdigest()
+    return hashlib.sha256(
+        text + sys.version.encode() + build_options().encode() + wheel_index().encode()
+    ).hexdigest()
 
 
 def main() -> None:
@@ -241,9 +280,10 @@ def main() -> None:
     if STAMP.is_file() and STAMP.read_text() == current:
         return
     complete = system_packages()
-    if not (VENV / "bin" / "pip").exists():
+    own = VENV / "bin" / f"python{sys.version_info.major}.{sys.version_info.minor}"
+    if not ((VENV / "bin" / "pip").exists() and own.exists()):  # also where it is of another version
         say("making .venv")
-        run(sys.executable, "-m", "venv", VENV)
+        run(sys.executable, "-m", "venv", "--clear", VENV)
     pip = (PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check")
     run(*pip, "--upgrade", "pip")  # Debian's does not know dependency groups
     # The version is the same, so pip would keep a wheel that was built with other options.

@@ -377,6 +377,8 @@ def _children() -> set[int]:
             for value in vars(service).values():
                 pids = getattr(value, "pids", ())
                 found -= pids if isinstance(pids, set) else set()
+    if (tracker := sys.modules.get("multiprocessing.resource_tracker")) is not None:
+        found.discard(tracker._resource_tracker._pid)  # of locks, as tqdm makes one: it ends with Python
     return found
 
 

@@ -200,3 +200,44 @@ def test_doctor_reports_a_full_disk_and_a_place_that_is_a_file(monkeypatch, tmp_
     (tmp_path / "file").write_text("")
     finding = probes.writable("history", tmp_path / "file")
     assert not finding.ok and "GLYPHSCOPE_HOME" in finding.fix
+
+
+ANSWERS = {
+    "nvidia-smi": "GPU 0: NVIDIA H200 (UUID: GPU-0)",
+    "rocminfo": "  Name:                    gfx1100\n  Marketing Name:          Radeon",
+    "vulkaninfo": "\tdeviceType         = PHYSICAL_DEVICE_TYPE_CPU\n\tdeviceName         = llvmpipe\n"
+    "\tdeviceType         = PHYSICAL_DEVICE_TYPE_DISCRETE_GPU\n\tdeviceName         = Arc A770",
+}
+
+
+@pytest.mark.parametrize(
+    ("programs", "found"),
+    [
+        ([], {}),
+        (["nvidia-smi"], {"CUDA": ("NVIDIA H200;", "CMAKE_ARGS=-DGGML_CUDA=on", "needs nvcc")}),
+        (["nvidia-smi", "nvcc"], {"CUDA": ("NVIDIA H200;", "llama-cpp-python")}),
+        (
+            ["rocminfo", "hipconfig"],
+            {"ROCm": ("gfx1100;", 'HIPCXX="$(hipconfig -l)/clang"', "-DGGML_HIP=on")},
+        ),
+        (["vulkaninfo", "glslc"], {"Vulkan": ("Arc A770;", "-DGGML_VULKAN=on")}),
+    ],
+)
+def test_doctor_says_how_llama_cpp_is_built_for_a_card_that_it_finds(monkeypatch, tmp_path, programs, found):
+    for name in programs:
+        program = tmp_path / name
+        program.write_text(f"#!/bin/sh\ncat <<'END'\n{ANSWERS.get(name, '')}\nEND\n")
+        program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin" if programs else str(tmp_path))
+    known = {each.name.removeprefix("graphics, "): each for each in probes.graphics()}
+    assert known.keys() == found.keys() and all(each.ok for each in known.values())
+    for name, words in found.items():
+        assert all(word in known[name].detail for word in words)
+        assert ("needs" in known[name].detail) == (programs == ["nvidia-smi"])
+
+
+def test_a_driver_that_finds_no_card_is_not_a_card(monkeypatch, tmp_path):
+    (tmp_path / "nvidia-smi").write_text("#!/bin/sh\necho 'NVIDIA-SMI has failed'; exit 9\n")
+    (tmp_path / "nvidia-smi").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    assert list(probes.graphics()) == []

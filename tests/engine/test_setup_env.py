@@ -7,10 +7,13 @@ import io
 import os
 import shutil
 import subprocess
+import sys
 import tarfile
+import zipfile
 from pathlib import Path
 from types import ModuleType
 
+import llguidance
 import pytest
 
 from glyphscope.cli.probes import DEBIAN
@@ -27,6 +30,7 @@ def setup_env(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     spec.loader.exec_module(module)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.delenv("CMAKE_ARGS", raising=False)
+    monkeypatch.delenv("LLAMA_INDEX", raising=False)
     return module
 
 
@@ -77,6 +81,52 @@ def test_a_wheel_in_the_cache_is_not_built_again(
     assert setup_env.llama_wheel() == first
     assert len(built) == 1
     assert "-DLLAMA_BUILD_SERVER=OFF" in built[0]
+
+
+def built_with_index(
+    setup_env: ModuleType, monkeypatch: pytest.MonkeyPatch, folder: Path, library: bytes | None
+) -> bool:
+    """Whether llama.cpp is built although the user named an index, with a wheel of this library or without any."""
+    files = folder / "llama-cpp-python"
+    files.mkdir()
+    if library is not None:
+        name = "llama_cpp_python-0.3.36"
+        with zipfile.ZipFile(files / f"{name}-py3-none-any.whl", "w") as wheel:
+            wheel.writestr("llama_cpp/lib/libllama.so", library)
+            wheel.writestr(
+                f"{name}.dist-info/METADATA",
+                "Metadata-Version: 2.1\nName: llama-cpp-python\nVersion: 0.3.36\n",
+            )
+            wheel.writestr(
+                f"{name}.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+            )
+            wheel.writestr(f"{name}.dist-info/RECORD", "")
+    links = (f'<a href="{path.name}">{path.name}</a>' for path in files.iterdir())
+    (files / "index.html").write_text(f"<!DOCTYPE html><html><body>{''.join(links)}</body></html>")
+    monkeypatch.setenv("LLAMA_INDEX", folder.as_uri())
+    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+
+    def build(*command: str | Path, **environment: str) -> None:
+        if "download" in command:
+            download(*command)
+        else:
+            Path(command[command.index("-w") + 1], "built.whl").touch()
+
+    monkeypatch.setattr(setup_env, "run", build)
+    return bool(setup_env.llama_wheel(python=Path(sys.executable)).name == "built.whl")
+
+
+@pytest.mark.slow
+def test_a_published_wheel_is_used_if_it_fits_and_loads_and_else_llama_cpp_is_built(
+    setup_env: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    library = Path(llguidance.__file__).parent.glob("*.so")
+    for case, (content, built) in enumerate(
+        [(next(library).read_bytes(), False), (b"not one", True), (None, True)]
+    ):
+        folder = tmp_path / str(case)
+        folder.mkdir()
+        assert built_with_index(setup_env, monkeypatch, folder, content) is built
 
 
 def test_an_interrupted_build_leaves_no_wheel(setup_env: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -151,3 +201,23 @@ def test_a_portable_build_of_llama_cpp_has_no_amx(
     assert "AVX512" not in setup_env.build_options(portable=True)
     monkeypatch.setattr(setup_env, "processor", lambda: "flags: avx2 avx512f")
     assert "NATIVE" not in setup_env.build_options()
+
+
+def test_the_environment_of_another_python_is_replaced(
+    setup_env: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    commands: list[tuple[str, ...]] = []
+    folder = tmp_path / "venv"
+    for name, value in (("VENV", folder), ("PYTHON", folder / "bin" / "python"), ("STAMP", folder / "ready")):
+        monkeypatch.setattr(setup_env, name, value)
+    monkeypatch.setattr(setup_env, "run", lambda *words, **_: commands.append(tuple(map(str, words))))
+    for name in ("system_packages", "llama_wheel", "fetch_llama_data"):
+        monkeypatch.setattr(setup_env, name, lambda: True)
+    (folder / "bin").mkdir(parents=True)
+    for name, made in (("python3.10", True), (f"python{sys.version_info[0]}.{sys.version_info[1]}", False)):
+        (folder / "bin" / "pip").touch()
+        (folder / "bin" / name).touch()
+        setup_env.STAMP.unlink(missing_ok=True)
+        commands.clear()
+        setup_env.main()
+        assert (commands[0][1:3] == ("-m", "venv")) is made

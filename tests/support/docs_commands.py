@@ -57,7 +57,7 @@ NOT_RUN = {
     r"glyphscope --install-completion": "writes into the settings of the shell of whoever runs it",
     r"glyphscope .*\b(npx|uvx)\b.*": "fetches a server from the network",
     r"glyphscope ab .*\.glyphscope.*": "projects are made in the window",
-    r"glyphscope mcp serve-verbs": "serves until its client goes",
+    r"glyphscope mcp serve(-verbs)?": "serves until its client goes",
     r"python -m (llama_cpp|glyphscope_gui)\..*": "serves, or measures for minutes: the module is there",
     r"python packaging/empty_env.py": "installs everything from a package index for minutes, as make release does",
     r"python tests/.*": "a measurement of hours, kept with its figures: the script is there",

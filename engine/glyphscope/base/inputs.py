@@ -72,10 +72,11 @@ def named_file(folder: Path, name: str) -> Path:
     try:
         inside = folder.resolve()
         path = (inside / name).resolve()
-        path.exists()  # raises for a name that is too long
+        with suppress(FileNotFoundError, NotADirectoryError):
+            path.stat()  # raises for a name that is too long, a cycle of links, and a null byte
         allowed = path.is_relative_to(inside) or any(allows(inside, path) for allows in _ALLOWED.get())
-    except (OSError, RuntimeError, ValueError) as error:  # also a cycle of links, and a null byte
-        why = (error.strerror if isinstance(error, OSError) else "") or str(error).partition(":")[0]
+    except (OSError, RuntimeError, ValueError) as error:
+        why = (error.strerror if isinstance(error, OSError) else "") or str(error).removeprefix("lstat: ")
         raise StorageError(f"This is not the path of a file: {why}.", where=where) from None
     if not allowed:
         raise StorageError(

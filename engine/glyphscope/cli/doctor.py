@@ -54,6 +54,7 @@ def _examine(deep: bool) -> Iterator[Finding]:
     yield probes.display()
     yield _model()
     yield probes.model_process()
+    yield from probes.graphics()
     compiled = rows.compiled() is not None
     yield Finding(
         "evidence",

@@ -23,7 +23,7 @@ from glyphscope.base import plugins
 from glyphscope.base.figures import byte_size
 from glyphscope.processes import is_frozen, module_command
 
-PYTHONS = ((3, 11), (3, 14))
+PYTHONS = ((3, 11), (3, 15))
 """The first supported version, and the first unsupported later one."""
 
 LITTLE_ROOM = 500 * 10**6
@@ -165,6 +165,76 @@ def model_process() -> Finding:
     elif "No module named 'llama_cpp'" in lines[-1]:
         fix = "pip install 'glyphscope[local]'"
     return Finding(name, False, lines[-1], fix)
+
+
+class Graphics(NamedTuple):
+    """A way to compute on a graphics card. `asked` is the command that lists the cards, `card` a name in its answer,
+    `tools` what the build needs, `recipe` the variables that select it, and `library` is in a llama.cpp that has it.
+    """
+
+    name: str
+    asked: tuple[str, ...]
+    card: re.Pattern[str]
+    tools: tuple[str, ...]
+    recipe: str
+    library: str
+
+
+GRAPHICS = (
+    Graphics(
+        "CUDA",
+        ("nvidia-smi", "-L"),
+        re.compile(r"^GPU \d+: (.+?)(?: \(UUID.*)?$", re.MULTILINE),
+        ("nvcc",),
+        "CMAKE_ARGS=-DGGML_CUDA=on",
+        "ggml-cuda",
+    ),
+    Graphics(
+        "ROCm",
+        ("rocminfo",),
+        re.compile(r"^\s*Name:\s+(gfx\w+)", re.MULTILINE),
+        ("hipconfig",),
+        'HIPCXX="$(hipconfig -l)/clang" HIP_PATH="$(hipconfig -R)" CMAKE_ARGS=-DGGML_HIP=on',
+        "ggml-hip",
+    ),
+    Graphics(
+        "Vulkan",
+        ("vulkaninfo", "--summary"),
+        re.compile(r"deviceType\s*= PHYSICAL_DEVICE_TYPE_\w*GPU\n\s*deviceName\s*= (.+)"),
+        ("glslc",),
+        "CMAKE_ARGS=-DGGML_VULKAN=on",
+        "ggml-vulkan",
+    ),
+)
+_BUILD = "make run, or pip install --force-reinstall --no-deps --no-cache-dir llama-cpp-python"
+
+
+def graphics() -> Iterator[Finding]:
+    """Each way to compute on a card of this machine, and how llama.cpp is built for it, which the packaged program
+    cannot do. The processor is enough, so nothing is missing.
+    """
+    if is_frozen():
+        return
+    spec = find_spec("llama_cpp")
+    folder = Path(spec.origin).parent / "lib" if spec is not None and spec.origin else Path()
+    for way in GRAPHICS:
+        if (program := shutil.which(way.asked[0])) is None:
+            continue
+        command = [program, *way.asked[1:]]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=20)
+        except (OSError, subprocess.TimeoutExpired, UnicodeDecodeError):
+            continue
+        card = way.card.search(done.stdout)
+        if card is None:
+            continue
+        missing = [tool for tool in way.tools if shutil.which(tool) is None]
+        detail = f"{card[1].strip()}; llama.cpp is built without it. To build it: {way.recipe} {_BUILD}"
+        if any(folder.glob(f"*{way.library}*")):
+            detail = f"{card[1].strip()}, which llama.cpp is built for"
+        elif missing:
+            detail += f"; that needs {', '.join(missing)}, which is not on the PATH"
+        yield Finding(f"graphics, {way.name}", True, detail)
 
 
 def writable(name: str, folder: Path) -> Finding:

@@ -9,6 +9,7 @@ import os
 import re
 import threading
 from pathlib import Path
+from stat import S_ISDIR
 from typing import TypeAlias
 
 from glyphscope.base.errors import ModelError
@@ -31,8 +32,12 @@ def inspect_file(path: Path, *, fits: bool = True) -> ModelInfo:
     """
     where = str(path)
     folder = missing = False
-    with contextlib.suppress(OSError):  # too long, or in a forbidden folder: the reader reports that
-        folder, missing = path.is_dir(), not path.exists()
+    try:
+        folder = S_ISDIR(path.stat().st_mode)
+    except (FileNotFoundError, NotADirectoryError):
+        missing = True
+    except (OSError, ValueError):
+        pass  # too long, or in a forbidden folder: the reader reports that
     if folder:
         raise ModelError(
             "This is a folder, not a model file.", where=where, hint="Choose a .gguf file in it."

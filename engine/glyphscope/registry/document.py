@@ -11,6 +11,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable
+from itertools import chain
 from pathlib import Path as FilePath
 from typing import Any
 
@@ -82,6 +83,8 @@ def _hint(text: str, at: int) -> str:
     before, here = text[:at].rstrip(), text[at : at + 2]
     if not text.strip():
         return "The text is empty."
+    if here[:1] == ",":  # Python 3.13 names the comma, the others the bracket after it
+        return "Remove this comma."
     if here[:1] in "}]" and before.endswith(","):
         return "Remove the comma before it."
     if before.endswith(",") and not here.startswith('"'):
@@ -103,6 +106,19 @@ def _hint(text: str, at: int) -> str:
 
 _TOO_DEEP = f"The document is nested more than {MAX_NESTING} levels deep."
 _TOO_DEEP_HINT = "Name the inner parts under $defs and refer to them."
+
+
+def is_too_deep(document: Any) -> bool:
+    """Whether it is nested more than `MAX_NESTING` levels deep. Python 3.14 reads texts of tens of thousands."""
+    level = [document]
+    for _ in range(MAX_NESTING + 1):
+        parts = [
+            value.values() if isinstance(value, dict) else value
+            for value in level
+            if isinstance(value, (dict, list))
+        ]
+        level = list(chain.from_iterable(parts))
+    return bool(level)
 
 
 def plain(document: Any) -> tuple[Any, list[Problem]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, NotRequired, Protocol, TypeAlias, TypedDict, Unpack
@@ -89,6 +89,8 @@ class ToolSource(Protocol):
 
 Answer: TypeAlias = tuple[str, dict[str, Any]]
 """A result as text, and as structured data."""
+Answering: TypeAlias = Callable[..., Answer | Awaitable[Answer]]
+"""The function of a tool of a server, called with its arguments. A GlyphscopeError is the answer, as an error."""
 
 
 class ToolFunctions(NamedTuple):

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from glyphscope.base.lines import line_and_column
+from glyphscope.registry.document import is_too_deep
 from glyphscope.registry.places import TextPlace, find_places, scan
 from glyphscope_gui.shared.language import tr
 
@@ -64,6 +65,8 @@ def parse_object(text: str) -> dict[str, Any] | TextProblem:
 
     try:
         document = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=to_dict)
+        if is_too_deep(document):
+            raise RecursionError
     except json.JSONDecodeError as error:
         return TextProblem(
             _plain(error.msg), "", error.lineno, error.colno, error.pos, min(error.pos + 1, max(len(text), 1))

@@ -6,7 +6,7 @@ import typer
 
 from glyphscope.cli.mcp.requests import call, complete, prompts, request, resources
 from glyphscope.cli.mcp.tools import changes, client_metadata, import_tools, list_servers, sign_in, sign_out
-from glyphscope.cli.servers import PREFIX, SERVERS, command_of
+from glyphscope.cli.servers import server_commands
 
 app = typer.Typer(help="MCP servers and their tools.", no_args_is_help=True)
 app.command("list")(list_servers)
@@ -20,5 +20,5 @@ app.command("sign-in")(sign_in)
 app.command("sign-out")(sign_out)
 app.command("client-metadata")(client_metadata)
 app.command("import")(import_tools)
-for _name, _serve in SERVERS.all():
-    app.command(f"{PREFIX}{_name}")(command_of(_serve))
+for _name, _command in server_commands():
+    app.command(_name)(_command)

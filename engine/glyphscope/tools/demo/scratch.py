@@ -123,8 +123,11 @@ class Scratch:
         try:
             root = self.folder.resolve()
             full = root.joinpath(*parts).resolve()
-        except (OSError, RuntimeError):  # a loop of links
-            raise ToolError(f"{_shown('/'.join(parts))} cannot be followed: its links form a loop.") from None
+            loop = os.path.islink(full)  # after Python 3.12, only what follows the link raises
+        except (OSError, RuntimeError):
+            loop = True
+        if loop:
+            raise ToolError(f"{_shown('/'.join(parts))} cannot be followed: its links form a loop.")
         if not full.is_relative_to(root):
             raise _outside("/".join(parts))
         return full
