@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import re
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +26,9 @@ PAGES = {"index.md": "README.md"} | {
 def on_config(config: Any) -> Any:
     """Colour grammars as the program does; the environment of the site does not have it installed."""
     sys.path.insert(0, str(ROOT / "engine"))
-    for name, alias in (("GbnfLexer", "gbnf"), ("LlguidanceLexer", "lark")):
-        LEXERS[name] = ("glyphscope_plugins.pygments_lexers", name, (alias,), (), ())
+    for lexer in (lexers := import_module("glyphscope_plugins.pygments_lexers")).__all__:
+        found = getattr(lexers, lexer)
+        LEXERS[lexer] = (lexers.__name__, found.name, tuple(found.aliases), (), ())
     return config
 
 

@@ -10,6 +10,7 @@ from pygments.token import Comment, Keyword, Literal, Name, Operator, String, Te
 
 from glyphscope.grammar.line_lexer import LEXERS, LineLexer
 
+__all__ = ["GbnfLexer", "LlguidanceLexer"]  # Pygments reads it
 _KINDS = {
     "comment": Comment.Single,
     "literal": String.Double,

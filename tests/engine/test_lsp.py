@@ -53,7 +53,7 @@ def test_a_session_shows_what_the_window_shows(editor):
         "number)", "digits)"
     )
     for wrong, why in {
-        "two words": "llama.cpp has no rule named",
+        "two words": "cannot replace the name number. Use letters and hyphens",
         "list": "There is a rule list already",
     }.items():
         with pytest.raises(JsonRpcException, match=why):
@@ -64,6 +64,28 @@ def test_a_session_shows_what_the_window_shows(editor):
     assert editor.outline("a.gbnf") == ["root", "list", "number", "spare"]
     editor.long_analysis("a.gbnf")
     assert editor.hints("a.gbnf") == ["4:5 unused", '3:6 ambiguous: "0"']
+
+
+def test_a_new_name_is_one_that_the_engine_reads_as_the_same_kind(editor):
+    editor.open("a.lark", 'start: WORD item\nWORD: /a/\nitem: "b"\n')
+    assert editor.renamed("a.lark", (0, 8), "NAME").startswith("start: NAME item\nNAME: /a/")
+    for place, wrong in (((0, 8), "name"), ((0, 13), "ITEM"), ((0, 13), "Item")):
+        with pytest.raises(JsonRpcException, match="small ones for a rule, capital ones for a terminal"):
+            editor.renamed("a.lark", place, wrong)
+    editor.open("a.gbnf", "root ::= my_rule\nmy_rule ::= root\n")
+    assert editor.renamed("a.gbnf", (0, 10), "my-rule") == "root ::= my-rule\nmy-rule ::= root\n"
+
+
+def test_the_newest_text_is_answered_while_an_older_one_is_analysed(editor):
+    """Reading 60,000 literals takes seconds; the answer to the next text does not wait for that."""
+    slow = "root ::= " + " ".join(f'"a{number}"' for number in range(60_000)) + "\n"
+    assert editor.open("a.gbnf", slow) == ()
+    editor.change("a.gbnf", slow + "x ::= y\n")
+    for _ in range(3):
+        editor.change("a.gbnf", slow.replace("root", "start"))
+    assert len(editor.open("a.gbnf", GRAMMAR)) == 1
+    assert editor.completions("a.gbnf", (2, 16)) == ["number"]
+    assert editor.reports("a.gbnf") == 2
 
 
 def test_a_hover_says_what_a_rule_accepts_and_costs(editor):

@@ -56,6 +56,15 @@ class Editor:
 
     def open(self, name: str, text: str) -> Sequence[types.Diagnostic]:
         """The diagnostics of a text after it is opened, or after it is changed."""
+        self.change(name, text)
+        return self._after_reports(name, 1)
+
+    def reports(self, name: str) -> int:
+        """How many versions of the text have got diagnostics."""
+        return len({number for uri, number in self._reports if uri == _uri(name)})
+
+    def change(self, name: str, text: str) -> None:
+        """Open or change a text, without waiting."""
         uri, number = _uri(name), self._versions.get(name, 0) + 1
         self._versions[name], self._texts[name] = number, text
         if name not in self._open:
@@ -66,7 +75,6 @@ class Editor:
             change = types.TextDocumentContentChangeWholeDocument(text)
             which = types.VersionedTextDocumentIdentifier(number, uri)
             self.client.text_document_did_change(types.DidChangeTextDocumentParams(which, [change]))
-        return self._after_reports(name, 1)
 
     def _reported(self, found: types.PublishDiagnosticsParams) -> None:
         self._reports.append((found.uri, found.version))

@@ -21,6 +21,11 @@ class Lines:
         line = bisect_right(self._starts, offset)
         return line, offset - self._starts[line - 1] + 1
 
+    def span(self, start: int, end: int) -> dict[str, int]:
+        """The lines and columns of a span, from 1, in code points; the end is exclusive."""
+        (line, column), (end_line, end_column) = self.place(start), self.place(end)
+        return {"line": line, "column": column, "end_line": end_line, "end_column": end_column}
+
     def start(self, number: int) -> int:
         """The first code point of a line, from 1; after the last line, the end of the text."""
         return self._starts[number - 1] if number <= len(self._starts) else len(self._text)

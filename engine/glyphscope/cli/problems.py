@@ -11,7 +11,6 @@ from typing import Any, NamedTuple, TypeAlias
 from glyphscope.base.errors import RegistryError, SuiteError
 from glyphscope.base.lines import Lines
 from glyphscope.base.pointer import steps_of, to_pointer
-from glyphscope.cli.grammar.build import report, span_of
 from glyphscope.evals.suites.reading import parse_suite
 from glyphscope.grammar.builder.contradictions import contradictions
 from glyphscope.grammar.builder.uncallable import uncallable
@@ -31,7 +30,7 @@ from glyphscope.registry.references import SchemaPlaces
 from glyphscope.registry.saving import strict_problems
 
 FileProblem: TypeAlias = dict[str, Any]
-"""A problem, as `grammar check --json` has those of a grammar; with `pointer` in a JSON file."""
+"""A problem, as `GrammarCheck.as_json` has those of a grammar; with `pointer` in a JSON file."""
 CODES = {
     **{code: words for code, (_, words) in (GBNF_CODES | LARK_CODES).items()},
     "json": "The file is not JSON, or not of a kind that Glyphscope reads.",
@@ -65,9 +64,8 @@ def problems(data: bytes | str, file: str) -> Iterator[FileProblem]:
     """The problems of a file."""
     if is_grammar(file):
         language = language_of("", file)
-        yield from report(language.check_bytes(data) if isinstance(data, bytes) else language.check(data))[
-            "diagnostics"
-        ]
+        check = language.check_bytes(data) if isinstance(data, bytes) else language.check(data)
+        yield from check.as_json()["diagnostics"]
         return
     found: list[_Found] = []
     syntax = 0
@@ -87,13 +85,13 @@ def problems(data: bytes | str, file: str) -> Iterator[FileProblem]:
         place = TextPlace(syntax, syntax) if syntax else places[each.pointer]
         start, end, fix = _inside(text, place, each)
         said = {"severity": each.severity, "code": each.code, "message": each.message}
-        edits = [{**span_of(*edit[:2], lines), "text": edit[2]} for edit in fix]
+        edits = [{**lines.span(*edit[:2]), "text": edit[2]} for edit in fix]
         fixed = (
             {"title": each.inside.fix.title, "edits": edits}
             if edits and each.inside and each.inside.fix
             else None
         )
-        entry = {**said, **span_of(start, end, lines), "pointer": each.pointer}
+        entry = {**said, **lines.span(start, end), "pointer": each.pointer}
         entries.append(((start, end), entry | ({"fix": fixed} if fixed else {})))
     yield from (entry for _, entry in sorted(entries, key=lambda each: each[0]))
 

@@ -45,12 +45,13 @@ class Word(NamedTuple):
 
 @dataclass(frozen=True)
 class LineLexer:
-    """The words of a language by kind. `sign` follows the name of a rule that is defined; `name` matches a name."""
+    """The words of a language by kind. `sign` follows the name of a rule that is defined; `names` match names."""
 
     kinds: Mapping[str, str]
     """Regular expressions that Python and Oniguruma (TextMate) read alike; the first that matches counts."""
     sign: str
-    name: re.Pattern[str]
+    names: tuple[re.Pattern[str], ...]
+    """The forms of names; in Lark, of rules and of terminals."""
 
     @cached_property
     def _word(self) -> re.Pattern[str]:
@@ -94,9 +95,10 @@ class LineLexer:
         named = (word for word in self.words(text) if word.kind in ("name", "definition"))
         return [word.start for word in named if word.text == name]
 
-    def is_name(self, text: str) -> bool:
-        """Whether the engine accepts the text as the name of a rule."""
-        return self.name.fullmatch(text) is not None
+    def is_name(self, text: str, of: str = "") -> bool:
+        """Whether the engine accepts the text as the name of a rule, in place of the name `of` of the same kind."""
+        forms = [form for form in self.names if form.fullmatch(of)] or self.names
+        return any(form.fullmatch(text) for form in forms)
 
     def takes_name(self, before: str) -> bool:
         """Whether a rule may be used after this beginning of a line: not inside literals, classes and comments, and not
@@ -135,7 +137,7 @@ MAX_OFFERED = 200
 
 
 LEXERS = {
-    "GBNF": LineLexer(_GBNF, "::=", re.compile(r"[A-Za-z0-9-]+")),
-    "Lark": LineLexer(_LARK, ":", re.compile(r"_?[a-z][_a-z0-9-]*|_?[A-Z][_A-Z0-9-]*")),
+    "GBNF": LineLexer(_GBNF, "::=", (re.compile(r"[A-Za-z0-9-]+"),)),
+    "Lark": LineLexer(_LARK, ":", (re.compile(r"_?[a-z][_a-z0-9-]*"), re.compile(r"_?[A-Z][_A-Z0-9-]*"))),
 }
 """By the name of the language."""

@@ -135,7 +135,7 @@ class RenameField(LineEdit):
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
-            if self.lexer.is_name(self.text()):
+            if self.lexer.is_name(self.text(), self._old):
                 self._end()
                 self.renamed.emit(self._old, self.text())
         elif event.key() == Qt.Key.Key_Escape:
@@ -152,4 +152,4 @@ class RenameField(LineEdit):
         self._editor.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _mark_invalid(self, text: str) -> None:
-        set_role(self, not self.lexer.is_name(text), key="refused")
+        set_role(self, not self.lexer.is_name(text, self._old), key="refused")

@@ -244,7 +244,7 @@ def check(
     if for_:
         result = _for_openai(result)
     if as_json:
-        print_json(report(result))
+        print_json(result.as_json())
     else:
         _report(file, result, language, aside=laid_out)
     if laid_out:
@@ -266,7 +266,7 @@ def _check_tools(file: str, registry: ToolRegistry, for_: str | None, *, as_json
         )
     results = {name: _for_openai(result) if for_ else result for name, result in found.items()}
     if as_json:
-        print_json({name: report(result) for name, result in results.items()})
+        print_json({name: result.as_json() for name, result in results.items()})
     else:
         for name, result in results.items():
             _report(f"{file}, {name}", result, LARK, aside=False)
@@ -280,31 +280,6 @@ def _for_openai(result: AnyCheck) -> AnyCheck:
         )
     more = (*result.diagnostics, *openai_problems(result.document))
     return GrammarCheck(result.document, sorted(more, key=lambda each: each.start), lambda: result.grammar)
-
-
-def report(result: AnyCheck) -> dict[str, Any]:
-    """The JSON answer; places as in `span_of`."""
-    lines = Lines(result.document.text)
-    return {"ok": result.ok, "diagnostics": [_entry(diagnostic, lines) for diagnostic in result.diagnostics]}
-
-
-def _entry(diagnostic: Diagnostic, lines: Lines) -> dict[str, Any]:
-    fix = diagnostic.fix
-    edits = [{**span_of(start, end, lines), "text": text} for start, end, text in fix.edits] if fix else []
-    return {
-        "severity": diagnostic.severity,
-        "code": diagnostic.code,
-        "message": diagnostic.message,
-        **span_of(diagnostic.start, diagnostic.end, lines),
-        "fix": {"title": fix.title, "edits": edits} if fix else None,
-    }
-
-
-def span_of(start: int, end: int, lines: Lines) -> dict[str, int]:
-    """Lines and columns from 1, in code points; the end is exclusive."""
-    line, column = lines.place(start)
-    end_line, end_column = lines.place(end)
-    return {"line": line, "column": column, "end_line": end_line, "end_column": end_column}
 
 
 def _fix(file: str, result: AnyCheck, language: GrammarLanguage) -> AnyCheck:

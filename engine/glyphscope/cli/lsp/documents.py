@@ -14,9 +14,7 @@ from typing import TypeAlias
 
 from glyphscope.base.errors import RegistryError, Stopped
 from glyphscope.base.lines import Lines
-from glyphscope.cli.grammar.build import report
 from glyphscope.cli.lsp.places import Places
-from glyphscope.cli.lsp.registries import registry_problems, unenforced_problems
 from glyphscope.cli.problems import FileProblem, WrittenTools
 from glyphscope.grammar.gbnf import CheckCancelled
 from glyphscope.grammar.generate.ambiguity import ambiguous_rules
@@ -136,9 +134,13 @@ class OpenText:
     def _quick(self, text: str, outdated: Callable[[], bool]) -> Findings:
         with stopped_by(outdated):
             if self.language is None:
+                from glyphscope.cli.lsp.registries import (
+                    registry_problems,  # imports what grammars do not need
+                )
+
                 return Findings(text, registry_problems(text, self.path)[:MAX_REPORTED])
             check = self.language.check(text, cancel=outdated)
-            return Findings(text, report(check)["diagnostics"][:MAX_REPORTED], check)
+            return Findings(text, check.as_json()["diagnostics"][:MAX_REPORTED], check)
 
     def _long(self, found: Findings, outdated: Callable[[], bool]) -> bool:
         """Whether it found anything."""
@@ -147,6 +149,8 @@ class OpenText:
                 grammar = found.check.grammar
                 found.ambiguous = dict(ambiguous_rules(grammar)) if grammar is not None else {}
                 return bool(found.ambiguous)
+            from glyphscope.cli.lsp.registries import unenforced_problems
+
             with suppress(RegistryError):
                 found.tools = WrittenTools.of(parse_text(found.text, self.path))
                 found.more = list(unenforced_problems(found.tools, found.text))

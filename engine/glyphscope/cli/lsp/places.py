@@ -32,7 +32,7 @@ class Places:
         return types.Range(self.position(start), self.position(end))
 
     def of(self, problem: Mapping[str, Any]) -> types.Range:
-        """The range of a problem or an edit, as `span_of` gives it."""
+        """The range of a problem or an edit, as `Lines.span` gives it."""
         start = self._at(problem["line"], problem["column"])
         return types.Range(start, self._at(problem["end_line"], problem["end_column"]))
 

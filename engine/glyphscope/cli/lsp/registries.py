@@ -10,7 +10,6 @@ from msgspec.structs import replace
 from glyphscope.base.errors import GlyphscopeError, Stopped
 from glyphscope.base.lines import Lines
 from glyphscope.base.pointer import steps_of, to_pointer
-from glyphscope.cli.grammar.build import span_of
 from glyphscope.cli.problems import FileProblem, WrittenTools, places_of, pointer_in, problems
 from glyphscope.events import RunRequest
 from glyphscope.explain.proof import OURS
@@ -56,7 +55,7 @@ def unenforced_problems(tools: WrittenTools, text: str) -> Iterator[FileProblem]
         message = f"{key[2]} is not enforced by {' or '.join(_ENGINES[kind] for kind in engines)}: {why}. "
         message += "It is checked after generation." if checked else "It is not checked either."
         place = places[pointer]
-        at = span_of(place.start, place.end, lines)
+        at = lines.span(place.start, place.end)
         yield {"severity": "information", "code": "unenforced", "message": message, "pointer": pointer, **at}
 
 

@@ -16,9 +16,8 @@ from pygls.uris import to_fs_path
 
 from glyphscope.cli.lsp import grammars
 from glyphscope.cli.lsp.documents import Findings, OpenText
-from glyphscope.cli.lsp.registries import hover_words
 from glyphscope.cli.problems import FileProblem, is_grammar
-from glyphscope.grammar.languages import LANGUAGES, language_of
+from glyphscope.grammar.languages import LANGUAGES, LARK, language_of
 
 NAME = "glyphscope"
 _SEVERITIES = {
@@ -183,11 +182,14 @@ def _names(server: Server) -> None:
         if found is None:
             return None
         text, old, _ = found
-        if not grammars.lexer_of(text).is_name(params.new_name):
-            assert text.language is not None
-            raise JsonRpcInvalidParams(
-                f"{text.language.engine} has no rule named {params.new_name!r}: use letters and hyphens."
+        if not grammars.lexer_of(text).is_name(params.new_name, old):
+            words = f"{params.new_name!r} cannot replace the name {old}. Use letters"
+            words += (
+                ", small ones for a rule, capital ones for a terminal."
+                if text.language is LARK
+                else " and hyphens."
             )
+            raise JsonRpcInvalidParams(words)
         if params.new_name != old and grammars.definition(text, params.new_name):
             raise JsonRpcInvalidParams(f"There is a rule {params.new_name} already. Choose another name.")
         edits = [types.TextEdit(each, params.new_name) for each in uses(params)]
@@ -198,6 +200,8 @@ async def _hover_of_tools(text: OpenText, position: types.Position) -> types.Hov
     found = await text.known()
     if found.tools is None:
         return None
+    from glyphscope.cli.lsp.registries import hover_words
+
     offset = text.places.offset(position)
     words = await asyncio.to_thread(hover_words, found.tools, found.text, offset, found.more)
     return _hover(words[0], text.places.span(words[1], words[2])) if words else None
@@ -258,7 +262,7 @@ def _fix(uri: str, text: OpenText, problem: FileProblem) -> types.CodeAction:
         problem["fix"]["title"],
         types.CodeActionKind.QuickFix,
         diagnostics=[_diagnostic(text, problem)],
-        is_preferred=True,
+        is_preferred=problem["severity"] == "error",
         edit=types.WorkspaceEdit({uri: edits}),
     )
 

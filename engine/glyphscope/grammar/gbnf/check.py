@@ -12,6 +12,7 @@ from operator import attrgetter
 from typing import Any, Generic, TypeVar
 
 from glyphscope.base.errors import GrammarError
+from glyphscope.base.lines import Lines
 from glyphscope.grammar import chars, tree
 from glyphscope.grammar.gbnf.cancellation import checkpoint, stoppable
 from glyphscope.grammar.gbnf.diagnostics import Diagnostic, Edit, Fix, errors_in_words, report
@@ -89,10 +90,27 @@ class GrammarCheck(Generic[Document]):
         """Whether the language's engine accepts the text: it has no errors, but perhaps warnings."""
         return not any(diagnostic.severity == "error" for diagnostic in self.diagnostics)
 
+    def as_json(self) -> dict[str, Any]:
+        """The diagnostics for JSON; places as in `Lines.span`."""
+        lines = Lines(self.document.text)
+        return {"ok": self.ok, "diagnostics": [_entry(diagnostic, lines) for diagnostic in self.diagnostics]}
+
     @cached_property
     def grammar(self) -> Grammar | None:
         """The rule tree; None unless `ok`. Raises CheckCancelled if a check of GBNF can be cancelled."""
         return self._grammar() if self.ok else None
+
+
+def _entry(diagnostic: Diagnostic, lines: Lines) -> dict[str, Any]:
+    fix = diagnostic.fix
+    edits = [{**lines.span(start, end), "text": text} for start, end, text in fix.edits] if fix else []
+    return {
+        "severity": diagnostic.severity,
+        "code": diagnostic.code,
+        "message": diagnostic.message,
+        **lines.span(diagnostic.start, diagnostic.end),
+        "fix": {"title": fix.title, "edits": edits} if fix else None,
+    }
 
 
 def check_gbnf(text: str, *, cancel: Callable[[], bool] | None = None) -> GrammarCheck[syntax.GrammarSyntax]:
