@@ -130,6 +130,10 @@ def test_tools_have_their_problems_what_is_not_enforced_and_their_constraints_in
     assert [row(each) for each in found] == [
         f"3:{at}-3:{at + 4} error undefined-rule: The rule nope is not defined. Define it: `nope ::= …`."
     ]
+    assert editor.actions("tools.json") == {}  # an expression has no place for a rule
+    classes = REGISTRY.replace("[A-Z]+ nope", "[Z-A]")
+    editor.open("tools.json", classes)
+    assert editor.actions("tools.json") == {"Swap the ends": classes.replace("Z-A", "A-Z")}
     right = REGISTRY.replace(" nope", ' \\"\\\\\\"\\"')
     assert editor.open("tools.json", right) == ()
     assert [

@@ -45,7 +45,7 @@ _GRAMMARS = tuple(language.suffix for language in LANGUAGES)
 
 
 class _Found(NamedTuple):
-    """A problem of a JSON or YAML file; `inside`: a problem of the text there, of which `before` were added."""
+    """A problem of a JSON or YAML file; `inside`: one of the text there, in front of which are `before` characters."""
 
     severity: str
     code: str
@@ -83,16 +83,9 @@ def problems(data: bytes | str, file: str) -> Iterator[FileProblem]:
     entries = []
     for each in found:
         place = TextPlace(syntax, syntax) if syntax else places[each.pointer]
-        start, end, fix = _inside(text, place, each)
+        start, end, fix = _inside(text, place, each, lines)
         said = {"severity": each.severity, "code": each.code, "message": each.message}
-        edits = [{**lines.span(*edit[:2]), "text": edit[2]} for edit in fix]
-        fixed = (
-            {"title": each.inside.fix.title, "edits": edits}
-            if edits and each.inside and each.inside.fix
-            else None
-        )
-        entry = {**said, **lines.span(start, end), "pointer": each.pointer}
-        entries.append(((start, end), entry | ({"fix": fixed} if fixed else {})))
+        entries.append(((start, end), {**said, **lines.span(start, end), "pointer": each.pointer, **fix}))
     yield from (entry for _, entry in sorted(entries, key=lambda each: each[0]))
 
 
@@ -116,21 +109,27 @@ _CHARACTER = re.compile(
 )
 
 
-def _inside(text: str, place: TextPlace, found: _Found) -> tuple[int, int, list[tuple[int, int, str]]]:
-    """The place of a problem and the edits of its fix: inside a JSON string with its escapes, or the whole value."""
-    if found.inside is None or text[place.start : place.start + 1] != '"':
-        return place.start, place.end, []
+def _inside(text: str, place: TextPlace, found: _Found, lines: Lines) -> tuple[int, int, dict[str, Any]]:
+    """The place of a problem, and its fix as a member: inside a JSON string with its escapes, or the whole value."""
+    problem = found.inside
+    if problem is None or text[place.start : place.start + 1] != '"':
+        return place.start, place.end, {}
     raw = text[place.start + 1 : place.end - 1]
     starts = [place.start + 1 + each.start() for each in _CHARACTER.finditer(raw)] + [place.end - 1]
 
     def at(index: int) -> int:
         return starts[min(max(0, index - found.before), len(starts) - 1)]
 
-    edits = found.inside.fix.edits if found.inside.fix else ()
-    if any(start < found.before for start, _, _ in edits):
-        edits = ()
-    written = [(at(start), at(end), json.dumps(new, ensure_ascii=False)[1:-1]) for start, end, new in edits]
-    return at(found.inside.start), at(found.inside.end), written
+    fix = problem.fix
+    if fix is None or (
+        found.before and any("::=" in new or start < found.before for start, _, new in fix.edits)
+    ):
+        return at(problem.start), at(problem.end), {}
+    edits = [
+        {**lines.span(at(start), at(end)), "text": json.dumps(new, ensure_ascii=False)[1:-1]}
+        for start, end, new in fix.edits
+    ]
+    return at(problem.start), at(problem.end), {"fix": {"title": fix.title, "edits": edits}}
 
 
 def _of_suite(data: bytes | str, file: str) -> Iterator[_Found]:
