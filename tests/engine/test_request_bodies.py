@@ -343,6 +343,15 @@ def test_a_body_is_a_project_and_runs(tmp_path):
     assert (started["request"]["prompt"], started["request"]["max_tokens"]) == ("Hello", 9)
 
 
+def test_a_named_notation_is_that_of_the_prompt_in_place_of_the_project_s(tmp_path):
+    path = tmp_path / "body.json"
+    path.write_text(json.dumps(BODIES["chat"]))
+    given = ("prompt", "--project", path, "--model", SCRIPTED)
+    own, named = command(*given).stdout, command(*given, "--notation", "json", "--shape", "tool-args").stdout
+    assert '{action="weather" city="Paris"}' in own
+    assert '{"tool":"weather","args":{"city":"Paris"}}' in named and '{action="' not in named
+
+
 @pytest.mark.parametrize("api", WRITTEN)
 @pytest.mark.parametrize("source", BODIES)
 def test_a_request_is_written_for_every_api_and_read_back_equal(source, api):

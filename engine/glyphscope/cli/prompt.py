@@ -17,15 +17,7 @@ from glyphscope.cli.conversation import MessagesOption, SystemOption, conversati
 from glyphscope.cli.inputs import ANSWER_METAVAR, InputError, read_answer, read_registry
 from glyphscope.cli.load_options import LoadingOption, opened
 from glyphscope.cli.option_groups import pairs, with_groups
-from glyphscope.cli.options import (
-    AnyNotationOption,
-    JsonOption,
-    LoopOption,
-    ModelOption,
-    RegistryOption,
-    ShapeOption,
-    TemplateVarOption,
-)
+from glyphscope.cli.options import JsonOption, LoopOption, ModelOption, RegistryOption, TemplateVarOption
 from glyphscope.cli.output import TextTable, console, print_json, print_text
 from glyphscope.cli.run import loop_settings
 from glyphscope.cli.template_forms import ChatTemplateOption, read_chat_template
@@ -76,8 +68,13 @@ def prompt(
     ] = None,
     model: ModelOption = EMBEDDED,
     registry: RegistryOption = None,
-    notation: AnyNotationOption = "glyph",
-    shape: ShapeOption = "flat",
+    notation: Annotated[
+        events.AnyNotation | None,
+        typer.Option(help="The notation of calls. Default: the project's, else glyph."),
+    ] = None,
+    shape: Annotated[
+        events.Shape | None, typer.Option(help="The shape of calls. Default: the project's, else flat.")
+    ] = None,
     answer: Annotated[
         str | None,
         typer.Option(metavar=ANSWER_METAVAR, help="The answer, if it is not a call. Default: the project's."),
@@ -133,8 +130,9 @@ def prompt(
         loading.refuse("A recorded prompt needs no model", "Leave them out, or leave out --run.")
         rendered, loss, name = _prompt_of(run, before)
     else:
-        request = _request(said, project, registry, notation, shape, system, messages)
-        chat: dict[str, Any] = {"thinking": thinking, "reasoning_effort": reasoning_effort}
+        request = _request(said, project, registry, system, messages)
+        chat: dict[str, Any] = {"thinking": thinking, "reasoning_effort": reasoning_effort, "shape": shape}
+        chat |= {} if notation is None else events.notation_members(notation)
         chat["control_texts"] = control_texts
         chat["template_vars"] = None if template_var is None else pairs(template_var, "template_var")
         chat["chat_template"] = read_chat_template(chat_template) or None
@@ -174,8 +172,6 @@ def _request(
     said: str | None,
     project: Path | None,
     registry: Path | None,
-    notation: events.AnyNotation,
-    shape: events.Shape,
     system: str | None,
     messages: str | None,
 ) -> events.RunRequest:
@@ -189,8 +185,6 @@ def _request(
     return events.RunRequest(
         **conversation_members(said if messages else said or "", system, messages, None),
         registry=read_registry(registry).to_document(),
-        **events.notation_members(notation),
-        shape=shape,
     )
 
 
