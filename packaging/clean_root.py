@@ -1,4 +1,4 @@
-"""Test the `.deb` on a machine without our Python: a temporary Debian root, made for this test.
+"""Test the `.deb` and the AppImage on a machine without our Python: a temporary Debian root, made for this test.
 
 The package is installed with only its dependencies, used by an unprivileged user, reinstalled and removed; no file may
 remain. Needs root (chroot) and mmdebstrap; packages are from the Debian archive for which apt is configured.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import platform
 import shutil
+import stat
 import subprocess
 from pathlib import Path
 
@@ -43,7 +44,7 @@ def make_root(root: Path) -> None:
 
 
 def try_installed(deb: Path, root: Path, picture: Path) -> None:
-    """Test in a root made by `make_root`, which is removed unless a test fails. Raises SmokeFailed."""
+    """Test in a root made by `make_root`, where the package's dependencies stay. Raises SmokeFailed."""
     shutil.copy(deb, root / "tmp")
     place = Place("installed", "/usr/bin/glyphscope", root)
     _apt(place, "update")
@@ -61,7 +62,25 @@ def try_installed(deb: Path, root: Path, picture: Path) -> None:
     if left := [str(path) for path in (root / "usr").rglob("*glyphscope*")]:
         raise SmokeFailed(f"after its removal there are still {', '.join(left[:5])}")
     say("installed, used, installed again and removed: nothing is left of it")
-    shutil.rmtree(root)
+
+
+def try_appimage(file: Path, root: Path, picture: Path) -> None:
+    """Test as an unprivileged user in a root that `try_installed` has left, which has the libraries of a desktop.
+
+    The file is mounted by FUSE, as on a desktop. Raises SmokeFailed.
+    """
+    place = Place("AppImage", f"/tmp/{file.name}", root, home="/tmp/appimage-home")
+    _apt(place, "install", "-y", "--no-install-recommends", "fuse3")
+    shutil.copy(file, root / "tmp")
+    home, device = place.outside(place.home), root / "dev" / "fuse"
+    home.mkdir()
+    os.chown(home, USER, USER)
+    if not device.exists():
+        os.mknod(device, stat.S_IFCHR | 0o666, os.makedev(10, 229))
+        device.chmod(0o666)
+    try_lines(place)
+    try_window(place, picture)
+    say("the AppImage was used")
 
 
 def _install(place: Place, deb: Path) -> None:

@@ -75,7 +75,8 @@ def _noted(target: Path) -> Iterator[Part]:
     }
     for file in sorted(OURS.glob("*.txt")):
         shutil.copy(file, target)
-        yield Part(file.stem, "", about[file.stem], (file.name,))
+        if file.stem in about:  # the others are of Python packages
+            yield Part(file.stem, "", about[file.stem], (file.name,))
 
 
 def _python_packages(environment: Path, target: Path) -> Iterator[Part]:
@@ -113,6 +114,8 @@ def _licence_of(found: Distribution) -> str:
 
 def _referred(name: str, licence: str) -> str:
     """The text for a package that does not contain one."""
+    if (OURS / f"{name}.txt").is_file():
+        return f"{name}.txt"
     if licence.startswith("LGPL-3.0-only"):
         return "Qt.txt"
     if licence == "Apache-2.0":

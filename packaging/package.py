@@ -1,13 +1,15 @@
-"""`make package`: build and test the frozen program and its `.deb`, both in dist/.
+"""`make package`: build and test the frozen program, its `.deb` and its AppImage, all in dist/.
 
-Steps, which can be selected by name: env (the environment to freeze), freeze, deb, smoke (use the frozen folder on a
-virtual screen), installed (use the `.deb` in a Debian without Python).
+Steps, which can be selected by name: env (the environment to freeze), freeze, deb, appimage (where there is a runtime
+for it), smoke (use the frozen folder on a virtual screen), installed (use the `.deb` and the AppImage in a Debian
+without Python).
 """
 
 from __future__ import annotations
 
 import filecmp
 import os
+import platform
 import shutil
 import subprocess
 import sys
@@ -16,7 +18,8 @@ import time
 import tomllib
 from pathlib import Path
 
-from clean_root import make_root, try_installed, why_not
+from appimage import make_appimage, runtime_problem
+from clean_root import make_root, try_appimage, try_installed, why_not
 from deb import METAINFO, architecture, make_deb
 from licences import UnknownLicence, collect
 from package_env import BUILD, ENVIRONMENT, make_environment, site_packages
@@ -26,7 +29,7 @@ from smoke_window import try_window
 
 DIST = ROOT / "dist"
 PROGRAM = DIST / "glyphscope"
-STEPS = ("env", "freeze", "deb", "smoke", "installed")
+STEPS = ("env", "freeze", "deb", "appimage", "smoke", "installed")
 PICTURES = BUILD / "pictures"
 
 # The programs that the build runs, by the Debian package that contains them.
@@ -38,6 +41,7 @@ NEEDED = {
     "mmdebstrap": "mmdebstrap",
     "desktop-file-validate": "desktop-file-utils",
     "appstreamcli": "appstream",
+    "mksquashfs": "squashfs-tools",
 }
 # Libraries with which Qt's plugins are linked, but which the window does not need: dpkg-shlibdeps must find them.
 LINKED = {
@@ -129,6 +133,17 @@ def build_deb() -> None:
     say(f"{deb.relative_to(ROOT)}: {deb.stat().st_size / 1e6:.0f} MB")
 
 
+def build_appimage() -> None:
+    """Build the AppImage in dist/, if that is possible."""
+    if reason := runtime_problem():
+        say(f"no AppImage was built: {reason}")
+        return
+    _need(BUILD / "deb", "deb")
+    say("building the AppImage")
+    make_appimage(BUILD / "deb", BUILD, _appimage())
+    say(f"{_appimage().relative_to(ROOT)}: {_appimage().stat().st_size / 1e6:.0f} MB")
+
+
 def smoke() -> None:
     """Test the frozen folder."""
     _need(PROGRAM, "freeze")
@@ -139,7 +154,7 @@ def smoke() -> None:
 
 
 def installed() -> None:
-    """Test the `.deb`, if that is possible."""
+    """Test the `.deb`, and the AppImage if there is one, if that is possible."""
     if reason := why_not():
         say(f"the .deb was not tried in a Debian of its own: {reason}")
         return
@@ -147,6 +162,9 @@ def installed() -> None:
     _need(deb, "deb")
     make_root(BUILD / "root")
     try_installed(deb, BUILD / "root", PICTURES / "installed.png")
+    if _appimage().exists():
+        try_appimage(_appimage(), BUILD / "root", PICTURES / "appimage.png")
+    shutil.rmtree(BUILD / "root")
 
 
 def _need(path: Path, step: str) -> None:
@@ -156,6 +174,10 @@ def _need(path: Path, step: str) -> None:
 
 def _python() -> Path:
     return ENVIRONMENT / "bin" / "python"
+
+
+def _appimage() -> Path:
+    return DIST / f"Glyphscope-{_version()}-{platform.machine()}.AppImage"
 
 
 def _version() -> str:
@@ -168,7 +190,14 @@ def _size(folder: Path) -> float:
     return sum(path.stat().st_size for path in files) / 1e6
 
 
-_STEPS = {"env": make_environment, "freeze": freeze, "deb": build_deb, "smoke": smoke, "installed": installed}
+_STEPS = {
+    "env": make_environment,
+    "freeze": freeze,
+    "deb": build_deb,
+    "appimage": build_appimage,
+    "smoke": smoke,
+    "installed": installed,
+}
 
 if __name__ == "__main__":
     try:

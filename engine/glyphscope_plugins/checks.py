@@ -1,6 +1,6 @@
 """`glyphscope mcp serve`: the checks of the command line as tools for other programs, such as a coding agent.
 
-Each call is a command of this program in a process of its own, so it has the command's limits, its answer in JSON, and
+Each call is a command of this program in another process, so it has the limits of the command, its answer in JSON, and
 its errors; one that takes too long, or that the client cancels, is ended. No file of the user is changed.
 """
 

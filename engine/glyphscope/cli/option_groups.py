@@ -271,17 +271,19 @@ class ManyValues(TyperCommand):
     def _several(self) -> dict[str, Callable[[str], bool]]:
         """For the name of each repeatable option, whether a further value can belong to it."""
         assert self.callback is not None
-        hints = get_type_hints(self.callback)
+        # not its type hints: what typer wraps around the command has none in Python 3.14
+        own = inspect.signature(self.callback, eval_str=True).parameters
         return {
-            name: _fitting(hints[parameter.name])
+            name: _fitting(own[parameter.name].annotation)
             for parameter in self.params
-            if parameter.name in hints and getattr(parameter, "multiple", False)
+            if parameter.name in own and getattr(parameter, "multiple", False)
             for name in parameter.opts
         }
 
 
 def _fitting(hint: Any) -> Callable[[str], bool]:
-    """A test for further values, by the type of the list's items; `hint` is `list[T] | None`."""
+    """A test for further values, by the type of the list's items; `hint` is an annotated `list[T] | None`."""
+    hint = get_args(hint)[0] if get_origin(hint) is Annotated else hint
     lists = (
         hint if get_origin(hint) is list else next(each for each in get_args(hint) if each is not NoneType)
     )
