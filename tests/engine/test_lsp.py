@@ -97,6 +97,8 @@ def test_a_hover_says_what_a_rule_accepts_and_costs(editor):
     )
     texts = re.search(r"````text\n(.*)\n````", words, re.DOTALL)[1].split("\n")
     assert texts and all(text.isdigit() for text in texts)
+    editor.open("a.lark", "start: WORD\nWORD: /[a-z]+/\n")
+    assert editor.hover("a.lark", (0, 8)).endswith("used 1 time · one lexeme")
     assert editor.hover("a.gbnf", (0, 3)) == "" and editor.hover("a.gbnf", (2, 10)) == ""
     editor.open("a.gbnf", GRAMMAR + "broken ::= \n")  # the last text without errors answers
     assert editor.hover("a.gbnf", (2, 16)) == words
@@ -155,6 +157,24 @@ def test_tools_have_their_problems_what_is_not_enforced_and_their_constraints_in
     )
     assert words.endswith("- maxItems 4")
     assert editor.hover("tools.json", (0, 3)) == "" and editor.completions("tools.json", (2, 7)) == []
+
+
+def test_an_openapi_document_in_yaml_has_its_problems_at_their_places(editor):
+    text = """openapi: 3.1.0
+info: {title: x, version: "1"}
+paths:
+  /a:
+    get:
+      operationId: find
+      parameters:
+        - {name: q, in: query, required: true, schema: {type: string, pattern: "^a+$", maxLength: 3}}
+"""
+    assert editor.open("api.yaml", text) == ()
+    assert editor.open("api.yaml", text.replace("type: string", "type: strin"))[0].code == "registry"
+    editor.open("api.yaml", text)
+    assert (
+        editor.hover("api.yaml", (7, 70)) == "**find**\n\n- type object"
+    )  # of the operation, which has the arguments
 
 
 def test_other_files_are_left_alone_and_no_input_ends_the_server(editor):

@@ -12,15 +12,14 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from glyphscope.base.errors import RegistryError, Stopped
+from glyphscope.base.errors import Stopped
 from glyphscope.base.lines import Lines
 from glyphscope.cli.lsp.places import Places
-from glyphscope.cli.problems import FileProblem, WrittenTools
+from glyphscope.cli.problems import FileProblem
 from glyphscope.grammar.gbnf import CheckCancelled
 from glyphscope.grammar.generate.ambiguity import ambiguous_rules
 from glyphscope.grammar.languages import AnyCheck, GrammarLanguage
 from glyphscope.processes.stopping import stopped_by
-from glyphscope.registry.document import parse_text
 
 IDLE = 0.4
 """Seconds without a change after which the long analysis begins."""
@@ -30,12 +29,11 @@ MAX_REPORTED = 1_000
 
 @dataclass
 class Findings:
-    """The result of the analysis of a text. `check`: of a grammar; `tools`: of a registry without errors."""
+    """The result of the analysis of a text. `check`: of a grammar."""
 
     text: str
     problems: list[FileProblem]
     check: AnyCheck | None = None
-    tools: WrittenTools | None = None
     more: list[FileProblem] = field(default_factory=list)
     """Constraints that are not enforced."""
     ambiguous: dict[str, str] = field(default_factory=dict)
@@ -151,7 +149,5 @@ class OpenText:
                 return bool(found.ambiguous)
             from glyphscope.cli.lsp.registries import unenforced_problems
 
-            with suppress(RegistryError):
-                found.tools = WrittenTools.of(parse_text(found.text, self.path))
-                found.more = list(unenforced_problems(found.tools, found.text))
+            found.more = list(unenforced_problems(found.text, self.path))
             return bool(found.more)

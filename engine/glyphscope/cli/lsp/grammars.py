@@ -19,6 +19,7 @@ from glyphscope.grammar.gbnf.parse.syntax import RuleSyntax
 from glyphscope.grammar.generate.sample import short_samples
 from glyphscope.grammar.languages import GBNF, LARK, AnyCheck
 from glyphscope.grammar.lark_text.common import COMMON
+from glyphscope.grammar.lark_text.parse.syntax import LarkRule
 from glyphscope.grammar.line_lexer import LEXERS, LineLexer, Word, offered, prefix_of
 from glyphscope.grammar.time_limit import limited
 
@@ -108,8 +109,7 @@ def hover_words(check: AnyCheck, language: str, name: str, ambiguous: dict[str, 
     if name in ambiguous:
         parts.append(f"Ambiguous: it reads ``{visible(ambiguous[name], single=True)}`` in several ways.")
     uses = sum(reference.name == name for rule in check.document.rules for reference in rule.references)
-    cost = _cost(check, rule) if language == GBNF.name else ""
-    parts.append(" · ".join(filter(None, (f"used {pluralize(uses, 'time')}", cost))))
+    parts.append(" · ".join(filter(None, (f"used {pluralize(uses, 'time')}", _cost(check, rule)))))
     return "\n\n".join(parts)
 
 
@@ -127,6 +127,8 @@ def _samples(check: AnyCheck, name: str) -> Iterator[str]:
 
 
 def _cost(check: AnyCheck, rule: RuleSyntax) -> str:
+    if isinstance(rule, LarkRule):
+        return "one lexeme" if rule.is_terminal else ""
     ways = ways_to_begin(Analysis(check.document)).get(rule.name, 0)
     return (
         f"begins in up to {pluralize(ways, 'way')}, each of which llama.cpp tests at a token" if ways else ""

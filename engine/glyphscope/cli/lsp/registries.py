@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 
 from msgspec.structs import replace
 
-from glyphscope.base.errors import GlyphscopeError, Stopped
+from glyphscope.base.errors import GlyphscopeError, RegistryError, Stopped
 from glyphscope.base.lines import Lines
 from glyphscope.base.pointer import steps_of, to_pointer
 from glyphscope.cli.problems import FileProblem, WrittenTools, places_of, pointer_in, problems
 from glyphscope.events import RunRequest
 from glyphscope.explain.proof import OURS
 from glyphscope.grammar.tree import Unenforced
+from glyphscope.registry.document import parse_text
 from glyphscope.registry.keywords import said
 from glyphscope.registry.places import scan
 from glyphscope.registry.references import SchemaPlace, SchemaPlaces
@@ -31,8 +33,16 @@ def registry_problems(text: str, path: str) -> list[FileProblem]:
     return found if _NAMED.search(path) else [each for each in found if each["code"] != "json"]
 
 
-def unenforced_problems(tools: WrittenTools, text: str) -> Iterator[FileProblem]:
+def _tools_of(text: str, path: str) -> WrittenTools | None:
+    with suppress(RegistryError):
+        return WrittenTools.of(parse_text(text, path))
+    return None
+
+
+def unenforced_problems(text: str, path: str) -> Iterator[FileProblem]:
     """A problem for each constraint that a grammar of calls in JSON does not enforce, with severity `information`."""
+    if (tools := _tools_of(text, path)) is None:
+        return
     found: dict[tuple[str, str, str], dict[str, Unenforced]] = {}
     request = RunRequest(prompt="", registry={}, notation="json")
     for kind in OURS:
@@ -59,10 +69,10 @@ def unenforced_problems(tools: WrittenTools, text: str) -> Iterator[FileProblem]
         yield {"severity": "information", "code": "unenforced", "message": message, "pointer": pointer, **at}
 
 
-def hover_words(
-    tools: WrittenTools, text: str, offset: int, more: list[FileProblem]
-) -> tuple[str, int, int] | None:
+def hover_words(text: str, path: str, offset: int, more: list[FileProblem]) -> tuple[str, int, int] | None:
     """The constraints of the schema at a code point, in Markdown, and the span of that place."""
+    if (tools := _tools_of(text, path)) is None:
+        return None
     known: dict[str, tuple[str, SchemaPlace]] = {}
     for tool, raw in tools.written():
         for place in SchemaPlaces(tool.parameters).all:

@@ -198,12 +198,10 @@ def _names(server: Server) -> None:
 
 async def _hover_of_tools(text: OpenText, position: types.Position) -> types.Hover | None:
     found = await text.known()
-    if found.tools is None:
-        return None
     from glyphscope.cli.lsp.registries import hover_words
 
     offset = text.places.offset(position)
-    words = await asyncio.to_thread(hover_words, found.tools, found.text, offset, found.more)
+    words = await asyncio.to_thread(hover_words, found.text, text.path, offset, found.more)
     return _hover(words[0], text.places.span(words[1], words[2])) if words else None
 
 
