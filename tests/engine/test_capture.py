@@ -25,7 +25,7 @@ from glyphscope.evals.suites import add_scenario, scenario_of_run
 from glyphscope.evals.suites.reading import load_suite
 from glyphscope.events import ExpectedAnswer, ExpectedCall, PromptRendered, RunStarted, Token
 from glyphscope.models.scripted import ScriptedModel
-from glyphscope.runs import run_state
+from glyphscope.runs import limits_in_words, run_state
 from glyphscope.runs.again import again
 from glyphscope.runs.strategies import run
 from glyphscope.store import History
@@ -354,6 +354,7 @@ TOOL_LOOP = {
 def test_a_captured_request_is_run_again_with_its_messages_tools_and_sampling(tmp_path):
     recorded(tmp_path, TOOL_LOOP, answer_with_call('{"query": "b"}'))
     (started, *_) = read_record(tmp_path / "000001.jsonl").events
+    assert limits_in_words(started.request) == "no token limit"
     request = msgspec.structs.replace(again(started.request), native="", notation="json")
     state = run_state(run(request, ScriptedModel('{"name": "search", "arguments": {"query": "c"}}')))
     assert request.model == "" and request.max_tokens == 512 and request.sampling.temperature == 0.3

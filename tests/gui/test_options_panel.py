@@ -9,6 +9,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QPushButton
 
 from glyphscope.events import STRATEGIES, Answer, ApprovalRule, LoopSettings, ModelInfo, RunRequest, Sampling
+from glyphscope.runs.again import NO_LIMIT
 from glyphscope_gui.run_settings.options import FIRST, OPTIONS, option_words
 from glyphscope_gui.run_settings.panel import OptionsPanel
 
@@ -38,6 +39,7 @@ def test_the_button_of_the_options_says_what_differs_from_the_defaults():
         "the schema’s order · stop at \\n"
     )
     assert words_of(constraint="gbnf", order="schema") == words_of(), "it is the default there"
+    assert words_of(max_tokens=NO_LIMIT) == f"{words_of()} · no token limit", "as in captured requests"
 
 
 def test_every_setting_of_a_request_is_an_option_of_the_panel(open_panel):

@@ -9,6 +9,7 @@ from typing import Any
 
 from glyphscope.base.figures import pluralize
 from glyphscope.events import Field, RunRequest, Sampling, settings_of
+from glyphscope.runs.again import NO_LIMIT
 
 _ESCAPES = {"\\n": "\n", "\\t": "\t", "\\r": "\r", "\\\\": "\\"}
 _ESCAPED = {character: escape for escape, character in _ESCAPES.items()}
@@ -43,7 +44,8 @@ def setting_words(field: Field, value: Any) -> str:
 
 def limits_in_words(request: RunRequest) -> str:
     """Such as `at most 512 tokens, stop "\\n\\n"`: the limits of a text."""
-    limits = [f"at most {pluralize(request.max_tokens, 'token')}"]
+    is_limited = request.max_tokens < NO_LIMIT
+    limits = [f"at most {pluralize(request.max_tokens, 'token')}" if is_limited else "no token limit"]
     if request.stop:
         limits.append("stop " + " ".join(json.dumps(stop, ensure_ascii=False) for stop in request.stop))
     return ", ".join(limits)

@@ -19,6 +19,7 @@ from glyphscope.base.tokens import token_text
 from glyphscope.base.visible import visible
 from glyphscope.evals.matrix.arms import AXES
 from glyphscope.models.opening import embedded_path
+from glyphscope.runs.again import NO_LIMIT
 from glyphscope.runs.sampling import text_lines
 from glyphscope_gui.shared.language import in_language, tr
 from glyphscope_gui.shared.settings_grid import translated
@@ -47,6 +48,8 @@ def value_words(name: str, value: Any) -> str:
     match name:
         case "model":
             return " ".join(model_name(value)).strip()
+        case "max_tokens" if value >= NO_LIMIT:
+            return tr("no token limit")
         case "max_tokens":
             return tr("at most %n token(s)", "", value)
         case "stop" if not value:
