@@ -21,7 +21,14 @@ from pathlib import Path
 
 DATA = bytes(6 << 20)
 PART = 2 << 20
-PROGRAM = "from huggingface_hub import hf_hub_download; hf_hub_download('owner/model', 'model.gguf')"
+PROGRAM = """
+import signal
+
+from huggingface_hub import hf_hub_download
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background commands ignore it
+hf_hub_download("owner/model", "model.gguf")
+"""
 requests, pause, paused = [], True, threading.Event()
 
 
