@@ -10,7 +10,7 @@ import pytest
 
 from cli_command import command
 from glyphscope.base.errors import GlyphscopeError, PromptError, RegistryError
-from glyphscope.events import Message, RunRequest, ToolCall
+from glyphscope.events import Message, RunRequest, Sampling, ToolCall
 from glyphscope.prompting.request_bodies import APIS, api_of, read_body
 from glyphscope.prompting.written_bodies import WRITTEN, write_body
 from glyphscope.registry import ToolRegistry
@@ -109,6 +109,7 @@ MESSAGES = {
     "output_config": {"effort": "low"},
 }
 SCRIPTED = 'scripted:{action="weather" city="Rom"}'
+SAMPLED = {"temperature", "top_k", "top_p"}
 BODIES = {"chat": CHAT, "responses": RESPONSES, "messages": MESSAGES}
 
 
@@ -369,7 +370,8 @@ def test_a_request_is_written_for_every_api_and_read_back_equal(source, api):
     for name in ("prompt", "system_prompt", "tool_choice", "most_calls", "max_tokens", "reasoning_effort"):
         assert getattr(again.request, name) == getattr(request, name), name
     assert again.registry == opened.registry
-    assert again.request.sampling.temperature == 0.5 and again.request.sampling.top_p == 0.9
+    sampling = again.request.sampling
+    assert (sampling.temperature, sampling.top_p) == (0.5, 0.9) or (api == "messages" and source != api)
 
 
 @pytest.mark.parametrize("api", WRITTEN)
@@ -462,9 +464,18 @@ def test_messages_get_no_temperature_under_thinking_and_more_tokens_than_the_bud
     request = RunRequest(prompt="x", registry={}, thinking="on", max_tokens=500)
     body = write_body("messages", request, (Message("user", "x"),), ToolRegistry(), "m")
     assert body["thinking"] == {"type": "enabled", "budget_tokens": 1024} and body["max_tokens"] == 1524
-    assert not {"temperature", "top_k", "top_p"} & body.keys()
-    off = msgspec.structs.replace(request, thinking="off")
-    assert write_body("messages", off, (Message("user", "x"),), ToolRegistry(), "m")["temperature"] == 0.0
+    assert not SAMPLED & body.keys()
+
+
+def test_messages_get_the_sampling_that_their_body_had_and_none_otherwise():
+    warm = RunRequest(prompt="x", registry={}, sampling=Sampling(temperature=0.5, top_k=7, top_p=0.9))
+    assert not SAMPLED & write_body("messages", warm, (Message("user", "x"),), ToolRegistry(), "m").keys()
+    opened = read_body(
+        {"model": "m", "system": "s", "messages": [{"role": "user", "content": "x"}], "temperature": 0.2}
+    )
+    colder = msgspec.structs.replace(opened.request, sampling=Sampling(temperature=0.1, top_k=7))
+    body = write_body("messages", colder, opened.request.history, opened.registry, "m")
+    assert body["temperature"] == 0.1 and "top_k" not in body
 
 
 def test_reasoning_of_earlier_answers_is_in_the_request_to_chat_completions():

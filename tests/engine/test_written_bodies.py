@@ -140,7 +140,7 @@ def test_defaults_that_a_body_did_not_have_are_not_written_into_it(api, body):
     warm = msgspec.structs.replace(
         opened.request, sampling=msgspec.structs.replace(opened.request.sampling, temperature=0.7)
     )
-    assert written(api, warm)["temperature"] == 0.7
+    assert written(api, warm).get("temperature") == (None if api == "messages" else 0.7), "rejected there"
 
 
 def test_documents_and_found_texts_are_read_and_blocks_of_the_provider_left_out():

@@ -40,7 +40,8 @@ class Written(NamedTuple):
 
 class WrittenApi(NamedTuple):
     """The form of its tools, the member with its messages, how it writes each message, a choice of one tool and a
-    schema, and its names of settings. An item with a member of `apart` is one of the body.
+    schema, and its names of settings. An item with a member of `apart` is one of the body. Members of `older` are
+    written only if the opened body had them.
     """
 
     form: str
@@ -55,6 +56,7 @@ class WrittenApi(NamedTuple):
     sampling: tuple[str, ...]
     choices: Mapping[str, Any]
     """`tool_choice` for the values of a request's."""
+    older: frozenset[str] = frozenset()
 
 
 def named_tool(value: Any) -> str:
@@ -253,6 +255,7 @@ def write_body(
     form, opened = WRITTEN[api], as_object(registry.kept.get("request"))
     kept = opened if opened.get("api") == api else {}
     rest, linked = as_object(kept.get("rest")), link_results(messages)
+    given = [name for name in kept.get("given") or () if isinstance(name, str)]
     body = dict(as_object(kept.get("members")))
     written = _as_they_were(api, opened, linked, form.items(linked, registry))
     body |= {"model": model, **_assembled(form, written)}
@@ -270,17 +273,16 @@ def write_body(
     if (effort := _effort(api, request)) != AUTO:
         _merge(body, form.effort(effort))
     sampling = request.sampling
-    body |= {form.most_tokens: request.max_tokens, "temperature": sampling.temperature}
-    body |= {name: value for name, value in sampling.in_effect.items() if name in form.sampling}
-    if "seed" in form.sampling:
-        body["seed"] = sampling.seed
+    values = {"temperature": sampling.temperature, "seed": sampling.seed, **sampling.in_effect}
+    stated = {*form.sampling, *form.older.intersection(given)}
+    body |= {form.most_tokens: request.max_tokens}
+    body |= {name: value for name, value in values.items() if name in stated}
     if request.stop and form.stop:
         body[form.stop] = list(request.stop)
     _merge_all(body, as_object(rest.get("more")))
     _think(api, body, request)
     _merge(body, request.extra_body)
-    given = kept.get("given")
-    return _without_defaults(body, given, form) if isinstance(given, list) else body
+    return _without_defaults(body, given, form) if kept else body
 
 
 def _without_defaults(body: dict[str, Any], given: list[Any], form: WrittenApi) -> dict[str, Any]:
@@ -324,7 +326,7 @@ def _think(api: str, body: dict[str, Any], request: RunRequest) -> None:
         )
         if budget >= request.max_tokens:
             body["max_tokens"] += budget
-    for name in ("temperature", "top_k", "top_p"):  # only the default sampling is accepted
+    for name in WRITTEN[api].older:  # only the default sampling is accepted
         body.pop(name, None)
 
 
@@ -431,7 +433,7 @@ WRITTEN: dict[str, WrittenApi] = {
         },
         lambda effort: {"reasoning_effort": effort},
         "max_completion_tokens", "stop",
-        ("top_p", "presence_penalty", "frequency_penalty", "seed"), _OPENAI,
+        ("temperature", "top_p", "presence_penalty", "frequency_penalty", "seed"), _OPENAI,
     ),
     "responses": WrittenApi(
         "openai-responses", "input", "instructions", _responses, lambda name, kind: {"type": kind, "name": name},
@@ -439,14 +441,15 @@ WRITTEN: dict[str, WrittenApi] = {
             "text": {"format": {"type": "json_schema", "name": "answer", "strict": True, "schema": schema}}
         },
         lambda effort: {"reasoning": {"effort": effort}},
-        "max_output_tokens", "", ("top_p",), _OPENAI,
+        "max_output_tokens", "", ("temperature", "top_p"), _OPENAI,
     ),
     "messages": WrittenApi(
         "anthropic", "messages", "system", _messages, lambda name, _kind: {"type": "tool", "name": name},
         lambda schema: {"output_config": {"format": {"type": "json_schema", "schema": schema}}},
         lambda effort: {"output_config": {"effort": effort}},
-        "max_tokens", "stop_sequences", ("top_p", "top_k"),
+        "max_tokens", "stop_sequences", (),
         {"auto": {"type": "auto"}, "none": {"type": "none"}, "required": {"type": "any"}},
+        frozenset(("temperature", "top_p", "top_k")),  # rejected since version 2026-10-21 of the API
     ),
 }  # fmt: skip
 """By the names of `APIS`."""
