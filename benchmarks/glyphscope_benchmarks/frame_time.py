@@ -26,13 +26,15 @@ from PySide6.QtWidgets import QApplication
 
 from glyphscope.events import AnyEvent
 from glyphscope.store import Places
-from glyphscope_benchmarks.long_run import long_run
+from glyphscope_benchmarks.long_run import long_run, reasoning_run
+from glyphscope_benchmarks.timing import private
 from glyphscope_gui.app import SWITCH_SECONDS, Collector
 from glyphscope_gui.services import make_services
 from glyphscope_gui.shared.page_ids import PageId
 from glyphscope_gui.shell import Window
 from glyphscope_gui.slices import import_charts
 from glyphscope_gui.theme import ThemeManager
+from glyphscope_gui.theme.fonts import window_points
 
 SETTLE_MS = 600
 """The wait after the window is shown, before measuring."""
@@ -107,7 +109,9 @@ def measure(events: tuple[AnyEvent, ...], rate: float, home: Path) -> dict[str, 
     window.show()
     collector = Collector(lambda: not window.runs.is_busy, app)  # as in the program
     _spin(SETTLE_MS)
+    before = private()
     seconds = app.watch(lambda: window.runs.replay(events, rate), window.runs.ended)
+    grown = private() - before
     slices, work = np.array(app.slices), np.array(app.work)
     longest = {"end of the run": max(app.ending)}
     tokens = len(window.runs.state.tokens)
@@ -124,6 +128,8 @@ def measure(events: tuple[AnyEvent, ...], rate: float, home: Path) -> dict[str, 
         **percentiles,
         "max_ms": round(float(slices.max()), 2),
         "own_p99_ms": round(float(np.percentile(work, 99)), 2),
+        "own_us_per_token": round(float(work.sum()) / tokens * 1000, 2),
+        "bytes_per_token": round(grown / tokens),
         "longest_ms": {name: round(value, 2) for name, value in longest.items()},
         "slices": len(slices),
         "tokens": tokens,
@@ -142,7 +148,10 @@ def _actions(
     }
     for page in reversed(PageId):
         actions[f"show {page.value}"] = (partial(window.navigator.show, page), None)
-    return actions | {"change theme": (lambda: themes.choose("dark"), None)}
+    return actions | {
+        "change theme": (lambda: themes.choose("dark"), None),
+        "change text size": (lambda: themes.choose("dark", round(window_points()) + 2), None),
+    }
 
 
 def _spin(ms: int) -> None:
@@ -154,11 +163,13 @@ def _spin(ms: int) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--tokens", type=int, default=4000)
+    parser.add_argument("--reasoning", action="store_true", help="a run of reasoning in place of a long call")
     parser.add_argument("--rate", type=float, default=2000, help="tokens a second")
     asked = parser.parse_args()
     os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
     with tempfile.TemporaryDirectory() as home:
-        print(json.dumps(measure(long_run(asked.tokens), asked.rate, Path(home))))
+        made = reasoning_run if asked.reasoning else long_run
+        print(json.dumps(measure(made(asked.tokens), asked.rate, Path(home))))
 
 
 if __name__ == "__main__":

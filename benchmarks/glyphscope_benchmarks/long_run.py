@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import msgspec
 
+from glyphscope.base.resources import read_bytes
 from glyphscope.events import Alternative, AnyEvent, RunRequest, Token
-from glyphscope.models.scripted import ScriptedModel
-from glyphscope.registry import Tool, ToolRegistry
+from glyphscope.models.scripted import ScriptedModel, cut
+from glyphscope.registry import Tool, ToolRegistry, default_registry
 from glyphscope.runs.strategies import run
 
 _LIST = "items"
@@ -36,6 +38,25 @@ def long_run(tokens: int) -> tuple[AnyEvent, ...]:
         prompt="Collect", registry=registry.to_document(), max_tokens=tokens, constraint="off"
     )
     return tuple(_with_evidence(event) for event in run(request, ScriptedModel(pieces)))
+
+
+def reasoning_run(tokens: int) -> tuple[AnyEvent, ...]:
+    """So many tokens of reasoning and then a call, in the notation of the example of a template, with synthetic
+    evidence.
+    """
+    words = itertools.cycle(["So ", "the ", "user ", "wants ", "news ", "about ", "x = 1, ", "not that.\n"])
+    call = cut('\n</think>\n\n<call tool="search">\n<arg name="query">\nAI news\n</arg>\n</call>')
+    request = RunRequest(
+        prompt="Search for AI news",
+        registry=default_registry().to_document(),
+        max_tokens=tokens + 100,
+        native="auto",
+        thinking="on",
+        constraint="off",
+    )
+    template = read_bytes("forms/example.jinja").decode()
+    model = ScriptedModel([*itertools.islice(words, tokens), *call], template=template)
+    return tuple(_with_evidence(event) for event in run(request, model))
 
 
 def _with_evidence(event: AnyEvent) -> AnyEvent:

@@ -46,6 +46,7 @@ from glyphscope.events import DEFAULT_LOAD, ModelInfo
 from glyphscope.models.interface import Model
 from glyphscope.models.scripted import ScriptedModel
 from glyphscope.store.files import now
+from glyphscope_benchmarks.timing import private
 
 if TYPE_CHECKING:
     from PySide6.QtWidgets import QApplication
@@ -273,9 +274,9 @@ def _measured(name: str, folder: Path, samples: int) -> Measured:
     began = time.monotonic()
     process = subprocess.Popen([*command, str(samples)], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
-    private = 0
+    most = 0
     while (ended := os.wait4(process.pid, os.WNOHANG))[0] == 0:
-        private = max(private, _private(process.pid))
+        most = max(most, private(process.pid))
         time.sleep(LOOK_SECONDS)
     _, status, usage = ended
     seconds = time.monotonic() - began
@@ -283,14 +284,7 @@ def _measured(name: str, folder: Path, samples: int) -> Measured:
     if process.returncode != SIGNAL.get(name, 0):
         raise SystemExit(f"The step {name} ended with {process.returncode}.")
     cpu = usage.ru_utime + usage.ru_stime
-    return Measured(seconds, cpu, private, usage.ru_maxrss * 1024, process.stdout.read())
-
-
-def _private(process: int) -> int:
-    """The private memory of a process now: `RssAnon`. The system has no peak of it."""
-    with open(f"/proc/{process}/status") as status:
-        found = (line.split()[1] for line in status if line.startswith("RssAnon:"))
-        return int(next(found, "0")) * 1024
+    return Measured(seconds, cpu, most, usage.ru_maxrss * 1024, process.stdout.read())
 
 
 def _size(path: Path) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeVar
@@ -72,6 +73,13 @@ def seconds(run: Callable[[], object]) -> float:
     start = time.perf_counter()
     run()
     return time.perf_counter() - start
+
+
+def private(process: int | str = "self") -> int:
+    """The private memory of a process now, in bytes: `RssAnon`. The system has no peak of it; 0 where it has none."""
+    with suppress(FileNotFoundError), open(f"/proc/{process}/status") as status:
+        return sum(int(line.split()[1]) * 1024 for line in status if line.startswith("RssAnon:"))
+    return 0
 
 
 @dataclass(frozen=True)

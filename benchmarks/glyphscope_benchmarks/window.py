@@ -26,8 +26,8 @@ BUSY = Row(
 LONGEST = Row(
     "window, longest busy slice of an action",
     "ms",
-    "the longest of: the end of that run, opening its record at once, changing the theme, showing each page for the "
-    "first time; the median of the rounds",
+    "the longest of: the end of that run, opening its record at once, changing the theme and the text size, showing "
+    "each page for the first time; the median of the rounds",
     at_most(50.0),
 )
 ROWS = (BUSY, LONGEST)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import signal
 import sys
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -92,9 +93,16 @@ THRESHOLDS = (700, 10, 10)
 """Python's default: with those of the command line, which starts the window, each collection would block longer."""
 
 
+MANY = 20_000
+"""Young objects, such as of work in the background, that are to leave the younger generations at once: a later
+collection would visit all of them together."""
+REST = 100
+"""A full collection, which takes as long as there are objects, rests for so many times its duration."""
+
+
 class Collector(QObject):
     """Runs Python's cycle collector only in the window's thread, between two events: at Python's default thresholds;
-    the oldest generation, which takes longest, only while `is_quiet`.
+    the oldest generation, which takes longest, only while `is_quiet`, and for at most a hundredth of the time.
 
     By default it runs in whichever thread allocates. It may delete Qt objects there: a timer or a scene that is deleted
     outside its thread, or while Qt iterates over a list with it, crashes the program (tested with PySide6 6.11).
@@ -103,6 +111,7 @@ class Collector(QObject):
     def __init__(self, is_quiet: Callable[[], bool], parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._is_quiet = is_quiet
+        self._next_full = 0.0
         gc.freeze()  # imported objects stay: they need no collection, not even once before the first picture
         gc.disable()
         self._timer = QTimer(self, interval=EVERY_MS)
@@ -117,9 +126,10 @@ class Collector(QObject):
 
     def _look(self) -> None:
         young, middle, old = (count > most for count, most in zip(gc.get_count(), THRESHOLDS))
-        if old and self._is_quiet():
+        if old and self._is_quiet() and (began := time.monotonic()) >= self._next_full:
             gc.collect()
-        elif middle:
+            self._next_full = time.monotonic() + REST * (time.monotonic() - began)
+        elif middle or gc.get_count()[0] > MANY:
             gc.collect(1)
         elif young:
             gc.collect(0)

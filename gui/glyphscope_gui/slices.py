@@ -58,6 +58,11 @@ class Slices(QObject):
         self._steps = steps
         self._timer.start()
 
+    def begin(self, steps: Steps) -> None:
+        """Start this work with its first slice, which is all of most work."""
+        self.start(steps)
+        self._slice()
+
     def finish(self) -> None:
         """Do all remaining work now. Does nothing if the work itself calls it."""
         self._continue(float("inf"))

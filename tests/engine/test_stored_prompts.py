@@ -39,8 +39,11 @@ class Engine:
         self.accepts = True
 
     @property
-    def tokens_in_chunks(self) -> list[int]:
-        return self.tokens[: len(self.tokens) // self.batch * self.batch]
+    def tokens_in_batches(self) -> list[int]:
+        return self.tokens[:-1]
+
+    def batch_ends(self, prompt: list[int]) -> list[int]:
+        return [*range(self.batch, len(prompt), self.batch), len(prompt)]
 
     def copy_state(self, length: int, most: int) -> memoryview | None:
         state = repr(self.tokens[:length]).encode()
@@ -88,26 +91,29 @@ def disk(tmp_path: Path) -> Disk:
     return Disk(tmp_path)
 
 
-def test_another_process_restores_the_whole_chunks_of_a_prompt(disk: Disk) -> None:
+def test_another_process_restores_the_batches_of_a_prompt_and_all_of_the_same_one_but_its_last_token(
+    disk: Disk,
+) -> None:
     disk.write()
-    assert disk.restored() == 5 * CHUNK
+    assert disk.restored() == len(PROMPT) - 1
+    assert disk.restored([*PROMPT[:-1], 7, 7]) == 5 * CHUNK, "its last batch is another"
     assert disk.restored(PROMPT[: 5 * CHUNK]) == 4 * CHUNK, "the last token stays to be evaluated"
     assert disk.restored(PROMPT[: 3 * CHUNK + 1] + [7] * 200) == 3 * CHUNK, "what both begin with"
     assert disk.restored([1, *PROMPT]) == 0
 
 
 @pytest.mark.parametrize(("batch", "whole"), [(16, 320), (128, 256), (512, 0)])
-def test_the_chunks_are_those_of_the_batches_in_use(disk: Disk, batch: int, whole: int) -> None:
+def test_the_batches_are_those_in_use(disk: Disk, batch: int, whole: int) -> None:
     disk.write(stored=disk.opened(batch=batch))
-    assert disk.restored(stored=disk.opened(batch=batch)) == whole
+    assert disk.restored([*PROMPT, 7], stored=disk.opened(batch=batch)) == whole
 
 
 def test_what_the_memory_contains_is_not_restored(disk: Disk) -> None:
     disk.write()
     stored = disk.opened()
-    stored._engine.tokens = PROMPT[: 4 * CHUNK + 1]
+    stored._engine.tokens = PROMPT[: 5 * CHUNK]
     assert stored.restore(stored._engine, PROMPT) == 0
-    assert stored._engine.tokens == PROMPT[: 4 * CHUNK + 1]
+    assert stored._engine.tokens == PROMPT[: 5 * CHUNK]
 
 
 def test_a_file_is_read_for_one_chunk_only_if_most_of_it_is_used(disk: Disk) -> None:
@@ -132,11 +138,11 @@ def test_a_prompt_is_stored_once_and_only_if_that_saves_time(disk: Disk) -> None
 
 
 def test_a_longer_prompt_replaces_its_beginning(disk: Disk) -> None:
-    longer = [*PROMPT[: 5 * CHUNK], *range(3 * CHUNK)]
+    longer = [*PROMPT, *range(3 * CHUNK)]
     disk.write()
     disk.write(longer)
     assert len(disk.files) == 1 and disk.restored([*longer, 1]) == 8 * CHUNK
-    disk.write([*longer[: 5 * CHUNK], *range(9, 9 + 3 * CHUNK)])
+    disk.write([*longer[: 5 * CHUNK], *range(9, 9 + 4 * CHUNK)])
     assert len(disk.files) == 2, "neither begins with the other"
 
 
@@ -161,7 +167,7 @@ def test_other_settings_are_another_key(disk: Disk, options: dict[str, object]) 
 
 def test_any_number_of_threads_is_the_same_key_without_flash_attention(disk: Disk) -> None:
     disk.write(stored=disk.opened(threads=2, flash_attention="off"))
-    assert disk.restored(stored=disk.opened(threads=1, flash_attention="off")) == 5 * CHUNK
+    assert disk.restored(stored=disk.opened(threads=1, flash_attention="off")) == len(PROMPT) - 1
 
 
 def test_another_build_is_another_key(disk: Disk, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -145,10 +145,8 @@ def test_an_explanation_belongs_to_its_token_and_is_cleared_with_the_next_run(sh
 
 def test_the_boundaries_of_a_run_need_its_model():
     events = made()
-    answered = Answered(
-        "r", "call", "", tuple(e.step for e in events if isinstance(e, Token)), events[0].model
-    )
+    answered = Answered("r", "call", "", [e for e in events if isinstance(e, Token)], events[0].model)
     own = msgspec.structs.replace(answered.model, kind="llama.cpp", path="/m.gguf", bytes=5)
-    asked = Answered("r", "call", "", answered.steps, own)
+    asked = Answered("r", "call", "", answered.tokens, own)
     assert "is not open" in token_boundaries(ScriptedModel("x"), asked).unknown
     assert "is not open" in token_boundaries(None, asked).unknown

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import threading
+import time
 
 import pytest
 from PySide6.QtCore import QTimer
@@ -67,3 +68,25 @@ def test_a_full_collection_waits_for_the_end_of_a_run(collector, monkeypatch):
     monkeypatch.setattr(gc, "get_count", lambda: (10_000, 0, 0))
     one._look()
     assert asked == [2, 1, 0]
+
+
+def test_long_full_collections_are_rare_and_many_young_objects_leave_the_younger_generations_at_once(
+    collector, monkeypatch
+):
+    one = collector(lambda: True)
+    asked, clock = [], [100.0]
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+
+    def collect(generation=2):
+        asked.append(generation)
+        clock[0] += 0.3 if generation == 2 else 0.0
+
+    monkeypatch.setattr(gc, "collect", collect)
+    monkeypatch.setattr(gc, "get_count", lambda: (1_000, 0, 100))
+    for _ in range(4):
+        one._look()
+        clock[0] += 10
+    assert asked == [2, 0, 0, 2]
+    monkeypatch.setattr(gc, "get_count", lambda: (100_000, 1, 0))
+    one._look()
+    assert asked[4:] == [1]

@@ -112,9 +112,9 @@ def test_a_part_whose_end_is_known_late_moves_there(view):
     assert shown_characters(view, state) == state.text
 
 
-def test_the_most_likely_earlier_call_is_shown_with_its_kind_of_probability(view):
+def test_the_most_likely_earlier_call_is_shown_with_its_kind_of_probability(view, qtbot):
     feed(view, parts_run())
-    assert "a call here: at most 12.4% raw, token 4" in names(view)[0]
+    qtbot.waitUntil(lambda: "a call here: at most 12.4% raw, token 4" in names(view)[0])
     feed(view, parts_run(early=None))
     assert "a call here" not in names(view)[0]
 

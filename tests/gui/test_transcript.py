@@ -28,10 +28,11 @@ from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import RunState, reduce_event, run_state
 from glyphscope.runs.strategies import run
+from glyphscope_gui import slices
 from glyphscope_gui.calls.call_texts import MAX_LENGTH, claim_words
 from glyphscope_gui.playground import MAX_SHOWN, Transcript, budgets, notes_of
 from glyphscope_gui.playground.stage_rows import MAX_ROWS, RunRows, cost_words, spoken, tip
-from glyphscope_gui.runs import ShownRun, ShownStage, StageChoice
+from glyphscope_gui.runs import ShownRun, ShownStage, StageChoice, stage_text
 from glyphscope_gui.runs.field_table import FieldTableModel
 from glyphscope_gui.shared import WholeTextDialog
 from glyphscope_gui.shared.page_ids import PageId
@@ -349,6 +350,25 @@ def test_another_theme_and_another_run_leave_the_same_text(transcript):
     shown(transcript, parts_run())
     shown(transcript, loop_run())
     assert transcript.toPlainText() == before
+
+
+def test_a_long_text_is_written_again_in_slices_and_stays_where_it_was(transcript, qtbot, monkeypatch):
+    monkeypatch.setattr(slices, "SLICE_MS", 0)
+    monkeypatch.setattr(stage_text, "_AT_ONCE", 20)
+    state = shown(transcript, parts_run("So the user wants news. " * 40, calls=(GOOD,) * 40))
+    text, bar = transcript.toPlainText(), transcript.verticalScrollBar()
+    bar.setValue(bar.maximum() // 2)
+    place = bar.value()
+    transcript.write_again()
+    part = transcript.toPlainText()
+    assert len(part) < len(text) and text.startswith(part[:-20]) and not transcript.updatesEnabled()
+    transcript.show_stage(ShownStage(state, state.present, over=True))  # such as a choice of the same stage
+    assert transcript.toPlainText() == part
+    qtbot.waitUntil(lambda: transcript.toPlainText() == text)
+    assert bar.value() == place and transcript.updatesEnabled()
+    transcript.write_again()
+    shown(transcript, loop_run())
+    assert transcript.toPlainText() != text and transcript.updatesEnabled(), "another run is shown at once"
 
 
 def test_a_click_and_the_keys_choose_the_stage_and_the_token(transcript, qtbot):

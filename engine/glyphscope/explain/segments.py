@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Literal, TypeAlias
 
 from glyphscope.base.errors import PromptError
@@ -13,6 +14,9 @@ from glyphscope.runs.strategies.turns import turn_form
 
 PartKind: TypeAlias = SegmentKind | Literal["marker"]
 """`marker` is the text outside all parts, which opens and closes them."""
+
+
+_FORCED = attrgetter("step.forced")
 
 
 @dataclass(slots=True)
@@ -73,14 +77,14 @@ def _add(costs: dict[PartKind, PartCost], kind: PartKind, stage: StageState, tok
     if tokens:
         cost = costs.setdefault(kind, PartCost())
         cost.tokens += len(tokens)
-        cost.forced += sum(stage.tokens[place].step.forced for place in tokens)
+        cost.forced += sum(map(_FORCED, stage.tokens[tokens.start : tokens.stop]))
         cost.seconds += seconds_of(stage, tokens)
 
 
 def reasoning_tokens(stage: StageState) -> int:
     """The number of reasoning tokens in the text."""
-    cost = part_costs(stage).get("reasoning")
-    return cost.tokens if cost is not None else 0
+    parts = (part for part in stage.segments if part.kind == "reasoning")
+    return sum(len(stage.tokens_between(part.start, part.end)) for part in parts)
 
 
 def earlier_call(stage: StageState, reasoning: Segment, request: RunRequest) -> EarlierCall | None:

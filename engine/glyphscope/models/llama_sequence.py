@@ -106,10 +106,9 @@ class LlamaSequence:
         self._placed = min(other._placed, length)
 
     @property
-    def tokens_in_chunks(self) -> list[int]:
-        """The whole chunks of `tokens` that were evaluated in the batches of any prompt that begins with them."""
-        length = self._ends[-1] if self._ends else 0
-        return self.tokens[: length - length % self._context.batch]
+    def tokens_in_batches(self) -> list[int]:
+        """The first of `tokens`, which were evaluated in the batches of a prompt that begins with them."""
+        return self.tokens[: self._ends[-1]] if self._ends else []
 
     def copy_state(self, length: int, most: int) -> memoryview | None:
         """A copy of the KV state of the first `length` tokens in the context; for models that have cells.
@@ -128,7 +127,7 @@ class LlamaSequence:
             llama.llama_memory_seq_rm(memory, spare, 0, -1)
 
     def restore(self, tokens: Sequence[int], state: bytes, length: int) -> bool:
-        """Put the state of `tokens`, evaluated in whole chunks, into the context, and keep `length` of them.
+        """Put the state of `tokens`, evaluated in the batches of a prompt, into the context, and keep `length` of them.
 
         Returns False, with an empty sequence, if llama.cpp rejects it.
         """

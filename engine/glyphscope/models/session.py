@@ -2,8 +2,8 @@
 state of prompts on disk, so that another process does not evaluate them again. In the model's process.
 
 llama.cpp's result for a token depends on the tokens before it, the model's file, the options of the context, the
-build and, in its last digits, on the batches. So only states of whole chunks (as many tokens as the engine's largest
-batch) are stored, and the key covers all the rest. A damaged file, or one with another key, is not used.
+build and, in its last digits, on the batches. So a state is used up to where a prompt has the batches in which it was
+evaluated, and the key covers all the rest. A damaged file, or one with another key, is not used.
 """
 
 from __future__ import annotations
@@ -136,9 +136,9 @@ class StoredPrompts:
         return found.length
 
     def keep(self, sequence: LlamaSequence) -> None:
-        """Copy the state of the whole chunks in the sequence, and write it in the background, if worthwhile."""
-        cache, tokens, ms_per_token = self.cache, sequence.tokens_in_chunks, self.ms_per_token
-        new = len(tokens) - self._whole_chunks(common_length(self._stored, tokens))
+        """Copy the state of the prompt in the sequence, and write it in the background, if worthwhile."""
+        cache, tokens, ms_per_token = self.cache, sequence.tokens_in_batches, self.ms_per_token
+        new = len(tokens) - common_length(self._stored, tokens)
         if cache is None or new < WORTH or self._is_writing() or not self._is_unchanged():
             return
         found = self._best(Path(cache.folder), tokens)
@@ -160,7 +160,7 @@ class StoredPrompts:
                 with suppress(OSError):  # a full disk, no permission: the prompt is evaluated again
                     _write(cache, whole, state)
                     self._stored = tokens
-                    if found is not None and found.length * 4 == len(found.header.tokens):
+                    if found is not None and header.tokens.startswith(found.header.tokens):
                         found.path.unlink()  # the new one begins with all of it
 
         self._writer = threading.Thread(target=write, name="prompt-writer", daemon=True)
@@ -171,10 +171,6 @@ class StoredPrompts:
         if self._writer is not None:
             self._writer.join(seconds)
 
-    def _whole_chunks(self, length: int) -> int:
-        """`length` without the tokens after the last whole chunk."""
-        return length - length % self._engine.batch
-
     def _is_writing(self) -> bool:
         return self._writer is not None and self._writer.is_alive()
 
@@ -182,9 +178,16 @@ class StoredPrompts:
         return bool(self._identity) and sum(map(identity_of, self._files), ()) == self._identity
 
     def _best(self, folder: Path, tokens: Sequence[int]) -> _Found | None:
-        """The file whose state covers the longest prefix of `tokens`."""
+        """The file whose state covers the most of `tokens`, in the batches in which these are evaluated."""
+        ends = self._engine.batch_ends(tokens)
+
+        def covered(stored: list[int]) -> int:
+            same = common_length(stored, tokens)
+            alike = ends[: common_length(self._engine.batch_ends(stored), ends)] if same else ()
+            return max((end for end in alike if end <= same), default=0)
+
         found = (
-            _Found(path, header, self._whole_chunks(common_length(_numbers(header.tokens), tokens)))
+            _Found(path, header, covered(_numbers(header.tokens)))
             for path, header in self._headers(folder)
             if not self.sha256 or not header.sha256 or header.sha256 == self.sha256
         )

@@ -34,6 +34,8 @@ class EnforcementRows:
     ) -> None:
         self._registry = registry
         self._rows: dict[tuple[str, str, str], EnforcementRow] = {}
+        self.tools: set[str] = set()
+        """The tools with a proof."""
         for engine, found in (claims or {}).items():
             for each in found:
                 state = "checked" if each.checked else "unsupported"
@@ -41,6 +43,7 @@ class EnforcementRows:
                 row.cells[engine] = EnforcementCell(state, "", capitalised(each.why))
 
     def add(self, proof: Proof) -> None:
+        self.tools.add(proof.tool)
         cells, cell = self._row(proof.tool, proof.pointer, proof.keyword).cells, _cell(proof)
         if cell.state != "unknown" or proof.engine not in cells:
             cells[proof.engine] = cell

@@ -46,6 +46,8 @@ from glyphscope_gui.shared.page_ids import HeaderPart, PageId
 from glyphscope_gui.shared.plain_text import copy_text, shown_part
 from glyphscope_gui.shared.run_words import value_words
 
+MAX_ROWS = 1_000
+"""Constraints in the table; each proof that arrives costs time for each of them."""
 MAX_SHOWN = 200
 """Characters of a converted expression or schema that are shown."""
 _FOREIGN: Mapping[str, TargetLanguage] = {
@@ -421,8 +423,11 @@ class GrammarPresenter(Page):
         )
         rows = lacking if self.view.lacking.value == "lacking" else named or found
         self.view.show_lacking(len(lacking), len(named or found))
-        self.view.enforcement.show_rows(rows, engines, of_one_tool=bool(named))
+        self.view.enforcement.show_rows(rows[:MAX_ROWS], engines, of_one_tool=bool(named))
         about = self._about_rows(any_rows=bool(found))
+        if len(rows) > MAX_ROWS:
+            cut = tr("The first {most:,} constraints; a rule shows those of its tool.", most=MAX_ROWS)
+            about = f"{about} {cut}"
         self.view.enforcement.show_nothing(about)
         self.view.enforcement_hint.setText(about if rows else "")
 
@@ -436,7 +441,8 @@ class GrammarPresenter(Page):
         if self.others.installing:
             return tr("Installing {package}…", package=self.others.installing)
         if not self._rows_complete:
-            return tr("Testing each constraint…")
+            done, count = self.bench.tested
+            return tr("Testing each constraint: {done:,} of {count:,} tools…", done=done, count=count)
         if any_rows:
             return tr("Converter: llama.cpp’s JSON Schema grammar")
         return tr("The schemas have no constraints.")

@@ -130,6 +130,11 @@ class GrammarBench(QObject):
         if (old.notation, old.shape, old.order) != (options.notation, options.shape, options.order):
             self._tools_changed()
 
+    @property
+    def tested(self) -> tuple[int, int]:
+        """The number of tools with a proof, and of all that are to be tested."""
+        return len(self._proved.tools), len(self._registry.registry.allowed)
+
     def set_outside(self, outside: Outside) -> None:
         """Test the tools' constraints by these engines too."""
         if outside != self._outside:

@@ -156,8 +156,7 @@ class ExplainPresenter(QObject):
         started = self._runs.state.started
         assert started is not None, "a stage with tokens has a run"
         prompt = stage.prompt.text if stage.prompt is not None else ""
-        steps = tuple(token.step for token in stage.tokens)
-        self._asked = asked = Answered(started.run, stage.name, prompt, steps, started.model)
+        self._asked = asked = Answered(started.run, stage.name, prompt, stage.tokens, started.model)
         shown = partial(self._show_boundaries, asked)
         self._runs.queries.ask("boundaries", partial(token_boundaries, answered=asked), shown)
 

@@ -4,6 +4,7 @@ margin on the left that says what each of them is, how it ended, and what it cos
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from math import inf
@@ -24,6 +25,7 @@ from glyphscope_gui.runs.stage_text import StageText
 from glyphscope_gui.runs.stream_view import StreamView
 from glyphscope_gui.shared.labels import elided, named
 from glyphscope_gui.shared.language import tr
+from glyphscope_gui.slices import Steps
 from glyphscope_gui.theme import theme, ui_font
 from glyphscope_gui.theme.sizes import scale
 
@@ -94,12 +96,18 @@ class Transcript(StreamView):
     def show_stage(self, shown: ShownStage) -> None:
         """Show what is new in the run, or all of another one; the other views show the stage."""
         if shown.run is not self._run.run or shown.request is not self._request:
+            self._slices.stop()
             self._request = shown.request
             self._entries, self._notes, self._selected = [], NotesWriter(), None
             self._clear()
         self._run = shown
+        if not self._slices.is_busy:  # its last step shows what is new
+            self._show_new()
+
+    def _show_new(self) -> None:
+        shown = self._run
         for place in range(self.rows.read(shown.run, over=shown.over), len(self.rows.stages)):
-            self._show_place(place)
+            deque(self._show_place(place), maxlen=0)
         text = next(entry.text for entry in self._entries if entry.text.stage is shown.stage)
         if text is not self.shown:
             self.shown, self._selected = text, None
@@ -108,10 +116,11 @@ class Transcript(StreamView):
         self.viewport().update()
 
     def show_continuation(self, text: str) -> None:
+        self._slices.finish()
         entry = self._entries[self.shown.place]
         self._cut(entry, sum(not note.late for note in entry.notes))
         super().show_continuation(text)
-        self._show_place(self.shown.place)
+        deque(self._show_place(self.shown.place), maxlen=0)
 
     def copied_text(self) -> str:
         """The results of the row at the cursor, or the text of the shown stage."""
@@ -122,7 +131,7 @@ class Transcript(StreamView):
 
     # -- writing -----------------------------------------------------------------------------------------------
 
-    def _show_place(self, place: int) -> None:
+    def _show_place(self, place: int) -> Steps:
         """Write what is new of a stage: the rows before its text, the text, and the rows after it."""
         stage = self._run.run.stages[place]
         if place == len(self._entries):
@@ -145,18 +154,18 @@ class Transcript(StreamView):
         self._cut(entry, same)
         for row, late in expected[same:]:
             if late:
-                self._write_text(entry)
+                yield from self._write_text(entry)
             self._write_note(entry, row, late=late)
-        self._write_text(entry)
+        yield from self._write_text(entry)
 
-    def _write_text(self, entry: _Entry) -> None:
+    def _write_text(self, entry: _Entry) -> Steps:
         stage, run = entry.text.stage, self._run
         if stage.tokens and not entry.has_text:
             entry.has_text = True
             entry.text.begin(self._new_line(self._first_line(entry)), keep=True)
             self.texts.append(entry.text)
         if entry.has_text:
-            entry.text.show_new(ShownStage(run.run, stage, kind=run.kind, over=run.over))
+            yield from entry.text.write(ShownStage(run.run, stage, kind=run.kind, over=run.over))
 
     def _write_note(self, entry: _Entry, row: RunRow, *, late: bool) -> None:
         blocks = notes_of(row.events) or [NoteBlock("words", row.words)]
@@ -218,15 +227,16 @@ class Transcript(StreamView):
         """Write the same run in the present theme and text size, such as after the sheet of a larger one is gone."""
         self._restyle()
 
-    def _restyle(self) -> None:
+    def _texts_again(self) -> Steps:
         continuation, self.shown.continuation = self.shown.continuation, ""
         self._entries, self._notes = [_Entry(entry.text) for entry in self._entries], NotesWriter()
         self._clear()
         for place in range(len(self._entries)):
-            self._show_place(place)
+            yield from self._show_place(place)
+        if self._entries:
+            self._show_new()
         if continuation:
             self.show_continuation(continuation)
-        self.mark_decided()
 
     # -- what is below the text --------------------------------------------------------------------------------
 

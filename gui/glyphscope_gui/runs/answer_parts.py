@@ -10,6 +10,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from itertools import groupby
 from typing import NamedTuple
 
@@ -22,6 +23,7 @@ from glyphscope.explain.segments import EarlierCall, earlier_call
 from glyphscope.runs import Segment, StageState
 from glyphscope_gui.runs.part_header import PartHeader, PartWords, call_words, reasoning_words, text_words
 from glyphscope_gui.runs.text_view import TextView
+from glyphscope_gui.shared.background import Background
 from glyphscope_gui.shared.text_places import TextPlaces
 from glyphscope_gui.theme import mono_font, theme
 
@@ -65,6 +67,7 @@ class AnswerParts(QObject):
         self._view = view
         self._headers: dict[int, PartHeader] = {}
         self._spare: list[PartHeader] = []
+        self._background = Background(self)
         self._stage = StageState()
         self.request: RunRequest | None = None
         """The request of the run."""
@@ -92,14 +95,16 @@ class AnswerParts(QObject):
 
     # -- the text ----------------------------------------------------------------------------------------------
 
-    def write(self, cursor: QTextCursor) -> None:
-        """Write what is new in the stage's text, in place of the document's text from the first changed part on."""
+    def write(self, cursor: QTextCursor, end: int) -> None:
+        """Write what is new in the stage's text up to that character, in place of the document's text from the first
+        changed part on.
+        """
         start = self._first_changed() if self.is_used else 0
         self.is_used = True
         self._count, self._last = len(self._stage.segments), replace(self._stage.segments[-1])
         if start < self._places.characters or start == 0:
             self._cut(cursor, start)
-        for zone in self._zones(start):
+        for zone in self._zones(start, end):
             if zone.first == zone.begin:
                 self._open(cursor, zone.place)
             formats = self._looks(self._kind(zone.place))[1]
@@ -125,10 +130,9 @@ class AnswerParts(QObject):
         cursor.removeSelectedText()
         self._places.continue_line(cursor.positionInBlock())
 
-    def _zones(self, start: int) -> Iterator[_Zone]:
-        """The zones of the text from that character on, in order, each in one part."""
-        segments, tokens = self._stage.segments, self._stage.tokens
-        total = tokens[-1].end if tokens else 0
+    def _zones(self, start: int, total: int) -> Iterator[_Zone]:
+        """The zones of the text between these characters, in order, each in one part."""
+        segments = self._stage.segments
         at = start
         first = max(bisect_right(segments, start, key=lambda segment: segment.start) - 1, 0)
         before = (segments[first - 1].end or 0) if first else 0
@@ -216,6 +220,13 @@ class AnswerParts(QObject):
         place = self._at(character)
         return place is not None and self._stage.segments[place].start in self._collapsed
 
+    def top_of(self, block: QTextBlock) -> QTextBlock:
+        """The first block of the collapsed part that has this one; itself if none has it."""
+        place = self._at(self._places.character(block.position()))
+        if place is None or self._stage.segments[place].start not in self._collapsed:
+            return block
+        return self._view.document().findBlock(self._places.position(self._stage.segments[place].start))
+
     def reveal(self, character: int) -> None:
         """Expand the part of that character."""
         if self.is_hidden(character):
@@ -274,8 +285,10 @@ class AnswerParts(QObject):
             is_new = is_long and part.start not in self._collapsed
             if is_new:
                 self._collapsed.add(part.start)
-            if is_new or (part.start in self._collapsed and start < part.end):
+            if is_new:
                 self._show_text(part, visible=False)
+            elif part.start in self._collapsed and start < part.end:
+                self._show_text(part, visible=False, start=start)
 
     def _toggle(self, index: int | None) -> None:
         """Collapse or expand the part; later text does not change that."""
@@ -288,11 +301,12 @@ class AnswerParts(QObject):
         self._view.viewport().update()
         self.place_headers()
 
-    def _show_text(self, part: Segment, *, visible: bool) -> None:
-        document = self._view.document()
-        first, stop = self._places.position(part.start), self._places.position(self._end(part) - 1) + 1
+    def _show_text(self, part: Segment, *, visible: bool, start: int = 0) -> None:
+        """Show or hide the part's text from that character on."""
+        document, start = self._view.document(), max(part.start, start)
+        first, stop = self._places.position(start), self._places.position(self._end(part) - 1) + 1
         block = document.findBlock(first)
-        if self._view.margin:  # collapsed, the header takes the place of the text
+        if self._view.margin and start == part.start:  # collapsed, the header takes the place of the text
             line = QTextBlockFormat()
             high = _OUTER + (0 if visible else PartHeader.height_of())
             line.setLineHeight(high, QTextBlockFormat.LineHeightTypes.FixedHeight.value)
@@ -423,10 +437,19 @@ class AnswerParts(QObject):
             and part.start not in self._earlier
             and request is not None
         ):
-            self._earlier[part.start] = earlier_call(self._stage, part, request)
+            self._earlier[part.start] = None
+            work = partial(earlier_call, self._stage, part, request)
+            self._background.start(
+                f"earlier {part.start}", work, partial(self._show_earlier, self._stage, part)
+            )
         budget = request.reasoning_budget if request is not None else None
         collapsed = part.start in self._collapsed
         return reasoning_words(self._stage, part, collapsed, self._earlier.get(part.start), budget)
+
+    def _show_earlier(self, stage: StageState, part: Segment, found: EarlierCall | None) -> None:
+        if found is not None and stage is self._stage:
+            self._earlier[part.start] = found
+            self.place_headers()
 
     def _new_header(self, place: int) -> PartHeader:
         if self._spare:

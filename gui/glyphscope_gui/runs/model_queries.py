@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
@@ -11,7 +11,7 @@ import msgspec
 from PySide6.QtCore import QObject, Signal
 
 from glyphscope.base.errors import GlyphscopeError, RequestProblem
-from glyphscope.events import ModelInfo, TokenStep
+from glyphscope.events import ModelInfo, Token
 from glyphscope.explain.retokenization import TokenBoundaries, boundaries_of
 from glyphscope.models.batch_sizes import BatchTimes
 from glyphscope.models.interface import Model, Vocabulary, same_model
@@ -41,7 +41,7 @@ class Answered:
     run: str
     stage: str
     prompt: str
-    steps: tuple[TokenStep, ...]
+    tokens: Sequence[Token]
     model: ModelInfo
 
 
@@ -50,7 +50,7 @@ def token_boundaries(model: Model | None, answered: Answered) -> TokenBoundaries
     own = model if model is not None and same_model(model.info, answered.model) else None
     if (kind := answered.model.kind) != "llama.cpp":
         return TokenBoundaries(unknown=f"a {kind} model reports no tokens")
-    return boundaries_of(answered.prompt, answered.steps, own)
+    return boundaries_of(answered.prompt, [token.step for token in answered.tokens], own)
 
 
 class ModelQueries(QObject):

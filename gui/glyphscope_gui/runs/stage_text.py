@@ -22,8 +22,11 @@ from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.text_edits import marked
 from glyphscope_gui.shared.text_places import TextPlaces
 from glyphscope_gui.shared.verdict import FORCED, VERDICTS, Verdict, paint_line
+from glyphscope_gui.slices import Steps
 from glyphscope_gui.theme import theme
 
+_AT_ONCE = 1000
+"""Tokens in one step of a long text."""
 _AROUND = 600
 """Characters before and after the visible ones that are painted too: more than a line has."""
 
@@ -72,16 +75,27 @@ class StageText:
 
     # -- writing -----------------------------------------------------------------------------------------------
 
-    def show_new(self, shown: ShownStage) -> None:
-        """Show what is not yet shown of the stage; in an answer of several parts, from the first changed part on."""
+    def write(self, shown: ShownStage) -> Steps:
+        """Show what is not yet shown of the stage, so many tokens in a step as are shown within one slice."""
+        while self._tokens + _AT_ONCE < len(self.stage.tokens):
+            self.show_new(shown, self._tokens + _AT_ONCE)
+            yield
+        self.show_new(shown)
+
+    def show_new(self, shown: ShownStage, until: int | None = None) -> None:
+        """Show what is not yet shown of the stage, to the token with the number `until`; in an answer of several parts,
+        from the first changed part on.
+        """
         self.parts.request = shown.request
         ended, self.is_growing = self.is_growing and not shown.is_growing, shown.is_growing
         state, parted = self.stage, self._parted
-        tokens, touched = state.tokens[self._tokens :], state.touched[self._touched :]
-        self._tokens, self._touched, self._parted = len(state.tokens), len(state.touched), state.parted
+        tokens, touched = state.tokens[self._tokens : until], state.touched[self._touched :]
+        self._tokens += len(tokens)
+        self._touched, self._parted = len(state.touched), state.parted
         self._containers.update((call, path.rpartition("/")[0]) for call, path in touched if path is not None)
         if state.segments and (tokens or state.parted != parted):
-            self.view.edit(self.parts.write)
+            end = state.tokens[self._tokens - 1].end if self._tokens else 0
+            self.view.edit(lambda cursor: self.parts.write(cursor, end))
             self.parts.place_headers()
         elif tokens:
             self._insert(

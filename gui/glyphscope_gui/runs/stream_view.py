@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from PySide6 import QtGui
 from PySide6.QtCore import QEvent, QPoint, QRectF, QSize, Qt, Signal
 from PySide6.QtWidgets import QMenu, QTextEdit, QToolTip, QWidget
+from shiboken6 import isValid
 
 from glyphscope.base.figures import percent
 from glyphscope.events import Token
@@ -22,6 +23,7 @@ from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.shared.run_words import step_text
+from glyphscope_gui.slices import Slices, Steps
 from glyphscope_gui.theme import FollowsLooks, mono_font, theme
 
 _NOTHING = tr("Nothing was written here.")
@@ -52,6 +54,8 @@ class StreamView(FollowsLooks, TextView):
         self.document().setDocumentMargin(10)
         self.copying: Sequence[QtGui.QAction] = ()
         """The actions of the context menu besides copying the selection."""
+        self._slices = Slices(self)
+        """Write a long text again."""
         self._selected: Token | None = None
         self.texts: list[StageText] = []
         """In the order of the document."""
@@ -67,6 +71,7 @@ class StreamView(FollowsLooks, TextView):
 
     def show_stage(self, shown: ShownStage) -> None:
         """Show what is new in the stage, or all of another one."""
+        self._slices.finish()
         if shown.stage is not self.shown.stage:
             self._selected = None
             self._clear()
@@ -170,7 +175,23 @@ class StreamView(FollowsLooks, TextView):
         self.setExtraSelections([mark for text in self.texts for mark in text.marks()])
 
     def _restyle(self) -> None:
-        """Write the same text in the colours of another theme."""
+        """Write the same text in the present looks, in the same place; the old picture is kept meanwhile."""
+        self._slices.finish()
+        self._slices.begin(self._write_again())
+
+    def _write_again(self) -> Steps:
+        at = None if self._is_at_end() else self.verticalScrollBar().value()
+        self.setUpdatesEnabled(False)
+        try:
+            yield from self._texts_again()
+            self.mark_decided()
+            if at is not None:
+                self.verticalScrollBar().setValue(at)
+        finally:
+            if isValid(self):
+                self.setUpdatesEnabled(True)
+
+    def _texts_again(self) -> Steps:
         text, continuation = self.shown, self.shown.continuation
         shown = ShownStage(stage=text.stage, over=not text.is_growing)
         request = text.parts.request
@@ -178,11 +199,10 @@ class StreamView(FollowsLooks, TextView):
         self.texts = [text]
         text.continuation = ""
         text.begin(0, keep=True)
-        text.show_new(shown)
+        yield from text.write(shown)
         text.parts.request = request
         if continuation:
             text.show_continuation(continuation)
-        self.mark_decided()
 
     # -- places ------------------------------------------------------------------------------------------------
 
@@ -216,7 +236,8 @@ class StreamView(FollowsLooks, TextView):
             middle = (low + high) // 2
             block = document.findBlockByNumber(middle)
             while block.blockNumber() > low and not block.isVisible():
-                block = block.previous()
+                text = self._text_at(block.position())
+                block = (block if text is None else text.parts.top_of(block)).previous()
             if not block.isVisible():
                 low = middle + 1
             elif layout.blockBoundingRect(block).top() <= height:

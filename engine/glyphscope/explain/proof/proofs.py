@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -81,6 +82,9 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 _Reasons: TypeAlias = dict[tuple[str, str], str]
 """Why our grammar does not enforce a constraint, by tool and JSON Pointer."""
 
+TOGETHER = 50
+"""The number of tools in a grammar whose constraints are proved."""
+
 Progress: TypeAlias = Callable[[int, int], None]
 """Called with the number of finished tools and the number of all tools."""
 
@@ -153,41 +157,45 @@ def iterate_proofs(
     cancelled: Callable[[], bool] = lambda: False,
     outside: Path | None = None,
 ) -> Iterator[Proof]:
-    """Yield each proof, tool by tool. Calls `cancelled` between engines; closing the iterator ends its processes."""
-    calls = EngineCalls(registry, notation, fitting_shape(registry, shape), order)
+    """Yield each proof, tool by tool. Calls `cancelled` between engines; closing the iterator ends its processes.
+
+    The grammar that the engines read has `TOGETHER` tools, as each of its texts costs time for each of its tools.
+    """
+    shape, tools, finished = fitting_shape(registry, shape), registry.allowed, 0
     with ExitStack() as stack:
-        opened = _opened(engines, calls, stack, cancelled, outside)
-        unenforced = {engine: _claims(engine, calls).reasons for engine in engines if engine in OURS}
-        tools = registry.allowed
-        for number, tool in enumerate(tools):
-            if cancelled():
-                return
-            case = _Case(calls, tool, unenforced)
-            for name, engine in opened.items():
+        probe: GrammarProbe | None = None
+        if {"gbnf", "converter"} & set(engines):
+            with suppress(ModelError):  # reported by each engine that needs it
+                probe = stack.enter_context(GrammarProbe())
+        for at in range(0, len(tools), TOGETHER):
+            group = replace(registry, tools=tools[at : at + TOGETHER])
+            calls = EngineCalls(group, notation, shape, order)
+            opened = _opened(engines, calls, probe, cancelled, outside)
+            unenforced = {engine: _claims(engine, calls).reasons for engine in engines if engine in OURS}
+            for tool in group.tools:
                 if cancelled():
                     return
-                made = list(case.proofs(name, engine))
-                if cancelled():  # its proofs may then lack answers
-                    return
-                yield from made
-            if progress is not None:
-                progress(number + 1, len(tools))
+                case = _Case(calls, tool, unenforced)
+                for name, engine in opened.items():
+                    if cancelled():
+                        return
+                    made = list(case.proofs(name, engine))
+                    if cancelled():  # its proofs may then lack answers
+                        return
+                    yield from made
+                finished += 1
+                if progress is not None:
+                    progress(finished, len(tools))
 
 
 def _opened(
     engines: Sequence[EngineName],
     calls: EngineCalls,
-    stack: ExitStack,
+    probe: GrammarProbe | None,
     cancelled: Cancelled,
     outside: Path | None,
 ) -> dict[EngineName, Engine | GlyphscopeError]:
     """The engines by name, or the reason why one cannot be used."""
-    probe: GrammarProbe | None = None
-    if {"gbnf", "converter"} & set(engines):
-        try:
-            probe = stack.enter_context(GrammarProbe())
-        except ModelError:  # reported by each engine that needs it
-            probe = None
     opened: dict[EngineName, Engine | GlyphscopeError] = {}
     for name in engines:
         try:
