@@ -319,6 +319,26 @@ def test_tools_of_a_namespace_are_called_by_both_names_and_hosted_tools_are_not_
     assert [(each.code, each.valid) for each in other.calls] == [("UNKNOWN_TOOL", False)]
 
 
+def test_tools_that_the_provider_loads_later_are_tools_of_the_request(tmp_path):
+    late = {"type": "function", **asking()["tools"][0]["function"]}
+    items = [
+        {"role": "user", "content": "a"},
+        {"type": "additional_tools", "role": "developer", "tools": [late | {"name": "added"}]},
+        {"type": "tool_search_output", "call_id": "s", "tools": [late, late | {"name": "found"}]},
+    ]
+    calls = [
+        {"type": "function_call", "call_id": "c", "name": name, "arguments": '{"query": "a"}'}
+        for name in ("search", "added", "found", "other")
+    ]
+    answer = {"object": "response", "status": "completed", "output": calls}
+    body = {"model": "m", "input": items, "tools": [late | {"defer_loading": True}, {"type": "tool_search"}]}
+    one = recorded(tmp_path, body, [json.dumps(answer).encode()], api="responses", kind="application/json")
+    assert [(each.tool, each.valid) for each in one.calls[:3]] == [
+        (n, True) for n in ("search", "added", "found")
+    ]
+    assert [(each.code, each.valid) for each in one.calls[3:]] == [("UNKNOWN_TOOL", False)]
+
+
 @pytest.mark.slow
 def test_5000_tools_are_read_once(tmp_path):
     tools = [

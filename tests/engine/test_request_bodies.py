@@ -460,6 +460,29 @@ def test_credentials_in_a_body_are_listed_and_not_stored():
     assert "https://x.test" in json.dumps(opened.registry.to_document())
 
 
+def test_what_only_the_provider_runs_comes_back_equal_without_its_keys():
+    server = {"type": "mcp", "server_label": "s", "server_url": "https://x.test"}
+    later = {
+        "type": "additional_tools",
+        "role": "developer",
+        "tools": [server | {"authorization": "hunter2"}],
+    }
+    body = {
+        "model": "m",
+        "input": [{"role": "user", "content": "a"}, later, {"role": "user", "content": "b"}],
+        "tools": [
+            {"type": "function", "name": "t", "parameters": CITY},
+            {"type": "programmatic_tool_calling"},
+        ],
+        "tool_choice": {"type": "programmatic_tool_calling"},
+    }
+    opened = read_body(body)
+    assert {"additional_tools", "authorization", "tool_choice"} <= {each.what for each in opened.unused}
+    messages = (*opened.request.history, Message("user", opened.request.prompt))
+    written = write_body("responses", opened.request, messages, opened.registry, "m")
+    assert written == {**body, "input": [body["input"][0], {**later, "tools": [server]}, body["input"][2]]}
+
+
 def test_messages_get_no_temperature_under_thinking_and_more_tokens_than_the_budget():
     request = RunRequest(prompt="x", registry={}, thinking="on", max_tokens=500)
     body = write_body("messages", request, (Message("user", "x"),), ToolRegistry(), "m")

@@ -19,7 +19,7 @@ from glyphscope.base.json_values import as_object, json_object
 from glyphscope.base.shorten import listed, shorten
 from glyphscope.events import Message, RepairSettings, RunRequest
 from glyphscope.models.remote.api_answers import ChatApi
-from glyphscope.prompting.request_bodies import APIS, read_body
+from glyphscope.prompting.request_bodies import APIS, later_tools, read_body
 from glyphscope.registry import Tool, ToolRegistry, parse_document
 from glyphscope.registry.tool_forms import Item, hosted_name, items
 from glyphscope.runs.again import NO_LIMIT
@@ -56,7 +56,8 @@ def captured_request(api: ChatApi, body: bytes) -> CapturedRequest:
     if api == "ollama":
         options = as_object(document.get("options"))
         document = {**document, **options, "max_tokens": options.get("num_predict")}
-    tools, tools_note = _tools(json.dumps(document.get("tools") or document.get("functions") or []))
+    listed_tools = document.get("tools") or document.get("functions") or []
+    tools, tools_note = _tools(json.dumps(listed_tools), json.dumps(later_tools(document)))
     names = [tool["name"] for tool in tools["tools"]]
     given = {**document, "tools": [{"name": name, "parameters": {}} for name in names], "functions": None}
     notes = [tools_note]
@@ -107,12 +108,17 @@ def _raw(document: dict[str, Any]) -> Iterator[Message]:
 
 
 @lru_cache(maxsize=8)
-def _tools(written: str) -> tuple[dict[str, Any], str]:
-    """The registry's document of a list of tools, the same object for the same list, and a note on its tools."""
+def _tools(written: str, later: str) -> tuple[dict[str, Any], str]:
+    """The registry's document of a list of tools with those that came later, the same object for the same lists, and a
+    note on its tools.
+    """
     given = json.loads(written)
     tools: dict[str, Tool] = {}
     hosted, unread, twice = [], [], []
-    for each in items(given if isinstance(given, list) else [], ()):
+    found = [*items(given if isinstance(given, list) else [], ())]
+    names = {_name(each) for each in found}
+    found += {_name(each): each for each in items(json.loads(later), ()) if _name(each) not in names}.values()
+    for each in found:
         name = _name(each)
         known = _readable(each.item) if each.shape is not None else None
         tool = known or _readable({"name": name, "parameters": _ANYTHING})

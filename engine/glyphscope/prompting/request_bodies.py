@@ -315,8 +315,24 @@ def _responses_messages(body: dict[str, Any], reading: _Reading) -> None:
                 message = {"role": item.get("role"), "content": item.get("content")}
             reading.add(place, message, item)
         else:
-            reading.notes.add(str(kind), "an item of the provider, left out of a run's messages.", place)
+            why = "its tools are not offered to a model here." if kind in _LATER else _OF_PROVIDER
+            reading.notes.add(str(kind), why, place)
+            if kind in _LATER:
+                item = {**item, "tools": _kept_tools(item.get("tools"), f"{place}/tools", reading)}
             reading.ahead.append(item)
+
+
+_LATER = ("additional_tools", "tool_search_output")
+"""The items of Responses with tools that can be called from then on."""
+_OF_PROVIDER = "an item of the provider, left out of a run's messages."
+
+
+def later_tools(body: dict[str, Any]) -> list[Any]:
+    """The tools that items of a body give beside its list of tools."""
+    given = body.get("input")
+    found = [as_object(item) for item in (given if isinstance(given, list) else ())]
+    listed = [item.get("tools") for item in found if item.get("type") in _LATER]
+    return [tool for tools in listed if isinstance(tools, list) for tool in tools]
 
 
 def _claude_messages(body: dict[str, Any], reading: _Reading) -> None:
@@ -537,12 +553,15 @@ def _without_credentials(value: Any, place: str, reading: _Reading) -> Any:
 
 
 def _tools(body: dict[str, Any], where: str, reading: _Reading) -> ToolRegistry:
-    listed = body.get("tools") or body.get("functions") or []
-    if isinstance(listed, list):  # of servers that the provider calls; others have schemas, with any names
-        listed = [
-            _without_credentials(each, f"/tools/{at}", reading)
-            if as_object(each).get("type") == "mcp"
-            else each
-            for at, each in enumerate(listed)
-        ]
+    listed = _kept_tools(body.get("tools") or body.get("functions") or [], "/tools", reading)
     return parse_document(listed, f"{where}#/tools") if listed else ToolRegistry()
+
+
+def _kept_tools(listed: Any, place: str, reading: _Reading) -> Any:
+    """A list of tools without the credentials of servers that the provider calls; schemas of others have any names."""
+    if not isinstance(listed, list):
+        return listed
+    return [
+        _without_credentials(each, f"{place}/{at}", reading) if as_object(each).get("type") == "mcp" else each
+        for at, each in enumerate(listed)
+    ]

@@ -261,7 +261,8 @@ def write_body(
     body |= {"model": model, **_assembled(form, written)}
     if request.answer.is_call and len(registry.allowed):
         body["tools"] = to_form(registry, form.form)
-        body["tool_choice"] = _choice(form, request.tool_choice, registry)
+        if request.tool_choice != "auto" or "tool_choice" not in body:  # one of a tool at the provider
+            body["tool_choice"] = _choice(form, request.tool_choice, registry)
         choice = as_object(rest.get("choice"))
         if choice and allowed_tools(choice, registry) == {tool.name for tool in registry.allowed}:
             every = replace(registry, tools=tuple(replace(tool, enabled=True) for tool in registry))
