@@ -73,6 +73,7 @@ def lines(place: Place) -> list[Line]:
         Line(("bundle", f"{place.home}/run.jsonl", "-o", f"{place.home}/run.glyphrun"), ""),
         Line(("export", f"{place.home}/run.glyphrun", "--to", "pytest"), "def test_"),
         Line(("mcp", "list", "--", place.program, "mcp", "serve-verbs"), "conjugate"),
+        Line(("mcp", "list", "--", place.program, "mcp", "serve"), "check_grammar"),
         Line(("grammar", "build", "--report"), "Glyphscope's grammar in llama.cpp"),
         Line(("models",), "embedded"),
         Line(("lesson", "list"), "name-first"),
