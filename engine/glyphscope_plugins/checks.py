@@ -20,7 +20,6 @@ from glyphscope.base.inputs import read_file
 from glyphscope.processes import own_command
 from glyphscope.registry import load_registry
 from glyphscope.tools.source import Answer, Answering
-from glyphscope_plugins.serving import serve_tools
 
 SECONDS = 120.0
 """The most that a call may take."""
@@ -33,6 +32,8 @@ _LESS = "Give fewer tools, or a shorter text."
 
 def serve() -> None:
     """Serve checks of calls, grammars and schemas over MCP, on stdin and stdout, until stdin is closed."""
+    from glyphscope_plugins.mcp_server import serve_tools  # imports the SDK
+
     functions: tuple[Answering, ...] = (
         check_call,
         check_grammar,

@@ -1,4 +1,4 @@
-"""The tools of `glyphscope_plugins.serving` over stdio, on the official SDK.
+"""Tools over stdio, on the official SDK. Importing it raises ServerError without the SDK.
 
 A tool's error is its result (`isError`), so that the model gets it; an unknown tool, and arguments other than an
 object, are errors of the protocol. A server ends when its stdin is closed, and leaves nothing behind.
@@ -11,21 +11,27 @@ from contextlib import suppress
 from importlib.metadata import version
 from typing import Any
 
-import anyio
-import mcp_types as types
-from mcp.server.lowlevel import Server
-from mcp.server.stdio import stdio_server
-from mcp.shared.exceptions import MCPError
-
-from glyphscope.base.errors import GlyphscopeError
+from glyphscope.base.errors import GlyphscopeError, ServerError
 from glyphscope.registry import Tool
 from glyphscope.tools.arguments import argument_problems
 from glyphscope.tools.source import Answering
 
+try:
+    import anyio
+    import mcp_types as types
+    from mcp.server.lowlevel import Server
+    from mcp.server.stdio import stdio_server
+    from mcp.shared.exceptions import MCPError
+except ImportError:
+    raise ServerError(
+        "The MCP server needs the MCP SDK, which is not installed.",
+        hint="Install it with: pip install 'glyphscope[mcp]'.",
+    ) from None
+
 _CLAIMS = types.ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
 
 
-def serve(name: str, instructions: str, tools: Sequence[tuple[Tool, Answering]]) -> None:
+def serve_tools(name: str, instructions: str, tools: Sequence[tuple[Tool, Answering]]) -> None:
     """Serve until stdin is closed; a client that stops reading earlier is not an error."""
     with suppress(BrokenPipeError):
         try:

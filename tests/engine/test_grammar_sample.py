@@ -1,14 +1,15 @@
 """Texts of grammars: accepted, ended, the same for a seed, and through every alternative."""
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cli_command import command
 from examples import at_most
 from glyphscope.base.errors import GrammarError
 from glyphscope.grammar import MatchLimit, MatchLimits, compile_grammar, covering_texts, sample_texts
-from glyphscope.grammar.generate.ambiguity import ambiguous_rules
-from glyphscope.grammar.languages import load_grammar
 from glyphscope.grammar.regular import pattern_node
 from glyphscope.grammar.tree import CharClass, Intersect, TokenMatch, alt, repeat, seq, terminal
 from glyphscope.registry import default_registry
@@ -115,7 +116,14 @@ def test_an_impossible_sample_is_an_error():
         ("a.lark", "start: (WORD | WORD NUMBER?) NUMBER?\nWORD: /[a-z]+/\nNUMBER: /[0-9]+/", {"start": None}),
     ],
 )
-def test_an_ambiguous_rule_is_found_with_a_text_that_it_reads_in_several_ways(path, text, ambiguous):
-    found = dict(ambiguous_rules(load_grammar(text, path=path)))
+def test_an_ambiguous_rule_is_found_with_a_text_that_it_reads_in_several_ways(
+    tmp_path, path, text, ambiguous
+):
+    (tmp_path / path).write_text(text)
+    given = ("grammar", "check", "--ambiguous", tmp_path / path)
+    found = json.loads(command(*given, "--json").stdout)["ambiguous"]
+    assert all(
+        f"{name} is ambiguous: it reads {json.dumps(found[name])}" in command(*given).stderr for name in found
+    )
     assert found.keys() == ambiguous.keys()
     assert all(ambiguous[name] in (text, None) for name, text in found.items())

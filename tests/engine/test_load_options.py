@@ -11,9 +11,8 @@ import msgspec
 import pytest
 
 from cli_command import command as glyphscope
-from glyphscope.base.errors import ModelError
+from glyphscope.base.errors import GlyphscopeError, ModelError
 from glyphscope.cli.branch import options_of
-from glyphscope.cli.inputs import InputError
 from glyphscope.cli.load_options import LoadingOption
 from glyphscope.cli.option_groups import Given
 from glyphscope.events import DEFAULT_LOAD, LoadOptions, ModelInfo, RunRequest, decode_event, encode_event
@@ -158,7 +157,7 @@ def test_the_load_options_given_are_those_that_the_model_is_opened_with(argument
 
     def opened(name, *, options, **_more):
         asked.append(options)
-        raise InputError("not opened here")
+        raise GlyphscopeError("not opened here")
 
     monkeypatch.chdir(tmp_path)
     for name in ("a.txt", "b.txt"):
@@ -205,7 +204,7 @@ def test_a_branch_has_the_options_of_its_run_that_change_the_result():
     assert options_of(ModelInfo(name="m", context=512)) == LoadOptions(context=512), "an older record"
     off = msgspec.structs.replace(usual, kv_type="f16", flash_attention="off")
     assert LoadingOption(given=Given(kv_type="q8_0")).options("m", off).flash_attention == "auto"
-    with pytest.raises(InputError):
+    with pytest.raises(GlyphscopeError):
         LoadingOption(given=Given(flash_attention="off")).options("m", usual)
 
 

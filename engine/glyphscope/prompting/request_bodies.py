@@ -318,7 +318,7 @@ def _responses_messages(body: dict[str, Any], reading: _Reading) -> None:
             why = "its tools are not offered to a model here." if kind in _LATER else _OF_PROVIDER
             reading.notes.add(str(kind), why, place)
             if kind in _LATER:
-                item = {**item, "tools": _kept_tools(item.get("tools"), f"{place}/tools", reading)}
+                item = {**item, "tools": _without_keys(item.get("tools"), f"{place}/tools", reading)}
             reading.ahead.append(item)
 
 
@@ -553,11 +553,11 @@ def _without_credentials(value: Any, place: str, reading: _Reading) -> Any:
 
 
 def _tools(body: dict[str, Any], where: str, reading: _Reading) -> ToolRegistry:
-    listed = _kept_tools(body.get("tools") or body.get("functions") or [], "/tools", reading)
+    listed = _without_keys(body.get("tools") or body.get("functions") or [], "/tools", reading)
     return parse_document(listed, f"{where}#/tools") if listed else ToolRegistry()
 
 
-def _kept_tools(listed: Any, place: str, reading: _Reading) -> Any:
+def _without_keys(listed: Any, place: str, reading: _Reading) -> Any:
     """A list of tools without the credentials of servers that the provider calls; schemas of others have any names."""
     if not isinstance(listed, list):
         return listed

@@ -1,9 +1,11 @@
-"""The four verb tools; each answers with a sentence or a form, and with structured data."""
+"""The four verb tools, also as an MCP server; each answers with a sentence or a form, and with structured data."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import lru_cache
+from typing import Any
 
 from glyphscope.base import resources
 from glyphscope.base.errors import ToolError
@@ -102,3 +104,41 @@ def _spanish(form: str, verb: Verb, parts: list[Part], spanish: Spanish) -> list
 
 
 TOOLS = ToolFunctions(verb_tools, VERB_TOOLS)
+
+
+_TEXT = {"type": "string"}
+_TEXTS = {"type": "array", "items": _TEXT}
+
+
+def _object(properties: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": list(properties)}
+
+
+_READING = _object({"verb": _TEXT, "form": _TEXT, "spanish": _TEXT})
+_OUTPUT: dict[str, dict[str, Any]] = {
+    "conjugate": {"verb": _TEXT, "tense": _TEXT, "person": _TEXT, "form": _TEXT, "variants": _TEXTS},
+    "lookup_irregular_verb": {
+        "verb": _TEXT,
+        "irregular": {"type": "boolean"},
+        "past_simple": _TEXTS,
+        "past_participle": _TEXTS,
+    },
+    "lookup_spanish": {"english_form": _TEXT, "readings": {"type": "array", "items": _READING}},
+    "check_subject_verb_agreement": {
+        "agrees": {"type": "boolean"},
+        "persons": _TEXTS,
+        "correct_form": _TEXT,
+    },
+}
+
+
+def serve() -> None:
+    """Serve the verb tools over MCP, on stdin and stdout, until stdin is closed."""
+    from glyphscope_plugins.mcp_server import serve_tools
+
+    described = (replace(tool, output_schema=_object(_OUTPUT[tool.name])) for tool in verb_tools())
+    serve_tools(
+        "glyphscope-verbs",
+        "English verbs: conjugate, look up irregular ones and their Spanish, check agreement.",
+        [(tool, VERB_TOOLS[tool.name]) for tool in described],
+    )

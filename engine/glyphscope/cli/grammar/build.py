@@ -40,6 +40,7 @@ from glyphscope.grammar.builder.notes import constraint_notes
 from glyphscope.grammar.builder.tools import SCHEMA, Part, chosen_tools
 from glyphscope.grammar.gbnf import Diagnostic, emit_gbnf
 from glyphscope.grammar.gbnf.check import GrammarCheck
+from glyphscope.grammar.generate.ambiguity import ambiguous_rules
 from glyphscope.grammar.languages import LARK, AnyCheck, GrammarLanguage, language_of
 from glyphscope.grammar.lark_check import check_format
 from glyphscope.grammar.lark_text.openai import openai_problems
@@ -224,6 +225,12 @@ def check(
         Literal["openai"] | None,
         typer.Option("--for", help="For Lark and custom tools, also what this service does not accept."),
     ] = None,
+    ambiguous: Annotated[
+        bool,
+        typer.Option(
+            "--ambiguous", help="Also look, for some seconds, for rules that read a text in two ways."
+        ),
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Check a grammar: GBNF, Lark as llguidance reads it, or those of custom tools.
@@ -234,8 +241,9 @@ def check(
         raise inputs.InputError("--print and --json exclude each other.", hint="Give one of them.")
     data = inputs.read_bytes(file)
     if file.lower().endswith(".json"):
-        if fix or laid_out:
-            raise inputs.InputError("The grammars of tools are only checked.", hint="Omit --fix and --print.")
+        if fix or laid_out or ambiguous:
+            hint = "Omit --fix, --print and --ambiguous."
+            raise inputs.InputError("The grammars of tools are only checked.", hint=hint)
         raise typer.Exit(0 if _check_tools(file, load_registry(data), for_, as_json=as_json) else 1)
     language = language_of(data.decode("utf-8", "replace"), file)
     result = language.check_bytes(data)
@@ -243,10 +251,18 @@ def check(
         result = _fix(file, result, language)
     if for_:
         result = _for_openai(result)
+    grammar = result.grammar if ambiguous else None
+    found = {} if grammar is None else dict(ambiguous_rules(grammar))
     if as_json:
-        print_json(result.as_json())
+        print_json(result.as_json() | ({"ambiguous": found} if ambiguous else {}))
     else:
         _report(file, result, language, aside=laid_out)
+        for name, text in found.items():
+            print_note(
+                f"{name} is ambiguous: it reads {json.dumps(text, ensure_ascii=False)} in several ways."
+            )
+        if ambiguous and not found:
+            print_note("No ambiguous rule was found; that is undecidable, so there may be one.")
     if laid_out:
         typer.echo(language.print_text(result.document).encode("utf-8", "surrogateescape"), nl=False)
     raise typer.Exit(0 if result.ok else 1)
