@@ -1,7 +1,7 @@
 """The contents of the frozen program: read by the spec (glyphscope.spec), the build and the tests.
 
-The program is frozen from an environment with only the requirements of `glyphscope[gui,local,mcp,remote,capture,hub]`,
-so the lists here are short: files that are not imported by name, and unused parts of large packages.
+The program is frozen from an environment with only the requirements of the extras that `package_env.py` names, so the
+lists here are short: files that are not imported by name, and unused parts of large packages.
 """
 
 from __future__ import annotations

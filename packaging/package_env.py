@@ -11,7 +11,7 @@ from setup_env import EMBEDDED_MODEL, ROOT, SUPPORTED, llama_wheel, run, say
 
 BUILD = ROOT / "build" / "package"
 ENVIRONMENT = BUILD / "env"
-EXTRAS = "gui,local,mcp,remote,capture,hub"
+EXTRAS = "gui,local,mcp,remote,capture,hub,lsp"
 
 
 def build_python() -> str:

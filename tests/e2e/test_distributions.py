@@ -94,6 +94,7 @@ def test_the_wheel_has_its_extras_and_commands(built):
         "hub",
         "python",
         "yaml",
+        "lsp",
         "all",
         "dask",
         "parquet",

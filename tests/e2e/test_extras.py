@@ -43,6 +43,7 @@ NEEDS = [
     ("demo", ["eval", "tool-calls", "--out", "OUT"]),
     ("dask", ["eval", "tool-calls", "--out", "OUT", "--on", "dask://127.0.0.1:9"]),
     ("mcp", ["mcp", "list", "python"]),
+    ("mcp", ["mcp", "serve"]),
     ("mcp", ["mcp", "serve-verbs"]),
     ("remote", ["keys", "list"]),
     ("hub", ["models", "get", "maker/tiny"]),

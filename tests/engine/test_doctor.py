@@ -72,6 +72,8 @@ def test_a_frozen_program_has_everything_in_it(monkeypatch):
     monkeypatch.setattr(metadata, "version", unlisted)
     monkeypatch.setattr(probes, "is_frozen", lambda: True)
     assert [each for each in findings().values() if not each.ok] == []
+    monkeypatch.setattr(probes, "requirements", lambda: [Requirement("nothing.of.this", "otel")])
+    assert findings() == {}, "an optional package, of which not even the outer one is there"
     monkeypatch.setattr(probes, "requirements", list)
     assert findings()["packages"].ok
     monkeypatch.setattr(probes, "is_frozen", lambda: False)

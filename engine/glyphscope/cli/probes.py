@@ -270,6 +270,7 @@ USES = {
     "capture": "capturing requests",
     "hub": "downloading models by name",
     "python": "Python functions as tools",
+    "lsp": "the language server of editors",
     "yaml": "promptfoo's YAML files as suites",
     "dask": "evaluations on a Dask cluster",
     "parquet": "evaluations as Parquet",
@@ -359,11 +360,16 @@ def _version(requirement: Requirement) -> str:
     try:
         return metadata.version(requirement.package) or ""
     except metadata.PackageNotFoundError:
-        here = (
-            is_frozen()
-            and find_spec(_FILES.get(requirement.package.lower()) or _module(requirement)) is not None
-        )
+        here = is_frozen() and _is_there(_FILES.get(requirement.package.lower()) or _module(requirement))
         return "part of the program" if here else ""  # without its own metadata
+
+
+def _is_there(module: str) -> bool:
+    """Whether there is a module of that name. Of one in a package, Python looks in the package, which it imports."""
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:
+        return False
 
 
 def _module(requirement: Requirement) -> str:
