@@ -75,6 +75,11 @@ def try_appimage(file: Path, root: Path, picture: Path) -> None:
     home, device = place.outside(place.home), root / "dev" / "fuse"
     home.mkdir()
     os.chown(home, USER, USER)
+    with (root / "etc" / "passwd").open(
+        "a"
+    ) as users:  # fusermount3 asks for the name, and for the table of mounts
+        users.write(f"user:x:{USER}:{USER}::{place.home}:/bin/sh\n")
+    (root / "etc" / "mtab").symlink_to("../proc/self/mounts")
     if not device.exists():
         os.mknod(device, stat.S_IFCHR | 0o666, os.makedev(10, 229))
         device.chmod(0o666)
