@@ -70,6 +70,7 @@ class BusyApplication(QApplication):
         seconds = time.perf_counter() - begin
         before = len(self.slices)
         _spin(SETTLE_MS)
+        self._sleeps()  # a slice that was longer than the wait is the last one, and no sleep follows it
         self.on = False
         self.slices, self.ending = self.slices[:before], self.slices[before:]
         self.work = self.work[:before]

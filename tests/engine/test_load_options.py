@@ -12,6 +12,7 @@ import pytest
 
 from cli_command import command as glyphscope
 from glyphscope.base.errors import GlyphscopeError, ModelError
+from glyphscope.cli import load_options
 from glyphscope.cli.branch import options_of
 from glyphscope.cli.load_options import LoadingOption
 from glyphscope.cli.option_groups import Given
@@ -279,3 +280,13 @@ def test_models_that_compute_at_once_share_the_cores(monkeypatch):
     monkeypatch.setattr("glyphscope.models.cores.physical_cores", lambda: 4)
     assert [share_cores(DEFAULT_LOAD, models).threads for models in (1, 2, 3, 8)] == [0, 2, 1, 1]
     assert share_cores(LoadOptions(threads=3), 2).threads == 3, "given"
+
+
+def test_a_context_beyond_the_models_own_gives_a_note(monkeypatch, capsys):
+    model = ScriptedModel("x")
+    model.info = msgspec.structs.replace(model.info, kind="llama.cpp", context=8192)
+    monkeypatch.setattr(load_options, "open_named", lambda *_, **__: model)
+    for asked in (8192, 131_072):
+        with load_options.opened("m.gguf", options=LoadOptions(context=asked)):
+            pass
+    assert capsys.readouterr().err == "The model has a context of 8,192 tokens, and not of 131,072.\n"

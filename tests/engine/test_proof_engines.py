@@ -11,6 +11,7 @@ import pytest
 
 from glyphscope.base.errors import GrammarError, ModelDied
 from glyphscope.explain.proof import BatchedReader, Proof, Report, iterate_proofs, prove, spellings
+from glyphscope.explain.proof import proofs as proof_steps
 from glyphscope.grammar import MaskReader, call_schema
 from glyphscope.registry import ToolRegistry, default_registry, make_tool
 
@@ -34,6 +35,25 @@ def test_every_constraint_of_the_bundled_tools_is_enforced_by_the_mask(notation:
     report = prove(default_registry(), notation, shape, ("mask",))
     assert [proof for proof in report.proofs if proof.status != "enforced"] == []
     assert report.counts["mask"]["enforced"] > 40
+
+
+def test_many_tools_are_proved_in_grammars_of_a_few_of_them_with_the_same_proofs_and_progress(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tools, shown = default_registry(), list[tuple[int, int]]()
+    whole = list(iterate_proofs(tools, "json", "flat", ("mask",)))
+    sizes = []
+    made = proof_steps.EngineCalls.grammar
+    monkeypatch.setattr(
+        proof_steps.EngineCalls,
+        "grammar",
+        lambda calls, tool=None: sizes.append(len(calls.registry.tools)) or made(calls, tool),
+    )
+    monkeypatch.setattr(proof_steps, "TOGETHER", 3)
+    progress = lambda *done: shown.append(done)  # noqa: E731
+    assert list(iterate_proofs(tools, "json", "flat", ("mask",), progress=progress)) == whole
+    count = len(tools.allowed)
+    assert max(sizes) == 3 and shown == [(n, count) for n in range(1, count + 1)]
 
 
 def test_a_leak_has_its_witness() -> None:

@@ -13,7 +13,7 @@ from rich.progress import BarColumn, Progress, TextColumn
 
 from glyphscope.cli.inputs import InputError
 from glyphscope.cli.option_groups import Given
-from glyphscope.cli.output import diagnostics
+from glyphscope.cli.output import diagnostics, print_note
 from glyphscope.events import DEFAULT_LOAD, LoadOptions
 from glyphscope.events.load_options import adapter_problem
 from glyphscope.models.interface import Model
@@ -78,6 +78,9 @@ def opened(
 ) -> Iterator[Model]:
     """The model of that name, closed at the end; loading is shown on stderr. Raises ModelError, StorageError."""
     model = _open(name, options, prompts, quiet)
+    own = model.info.context
+    if own < options.context != DEFAULT_LOAD.context and model.info.kind == "llama.cpp" and not quiet:
+        print_note(f"The model has a context of {own:,} tokens, and not of {options.context:,}.")
     try:
         yield model
     finally:
