@@ -12,7 +12,6 @@ from PySide6.QtGui import QImage
 from comparing import BROKEN, GLYPH, JSON, NOTATIONS, Answers, Columns, opens, variant
 from fake_context import scripted
 from glyphscope.base.errors import ModelDied, ModelError
-from glyphscope.evals.matrix.questions import BRIEF
 from glyphscope.events import Answer
 from glyphscope.models.scripted import ScriptedModel
 from glyphscope_gui.compare import MIN_WIDTH, next_variant, variant_names
@@ -323,7 +322,7 @@ QUESTIONS = {
     "When should the constraint begin?": ["From the first token", "After reasoning", "From the call"],
     "Which temperature?": ["Temperature 0", "Temperature 0.7", "Temperature 1.2"],
     "Which model?": ["Scripted: a", "Scripted: b", "Scripted: c"],
-    "Which prompt?": ["No system prompt", f"System prompt “{BRIEF[:20]}"],
+    "Which prompt?": ["No system prompt", "System prompt “Write one tool call."],
 }
 
 
@@ -356,7 +355,7 @@ def test_a_question_brings_its_columns_in_the_playgrounds_notation(make):
     assert not screen.named("Constrain from"), "columns show only what differs"
     context.project.prompt.set_system_prompt("You are terse.")
     screen.ask("Which prompt?")
-    assert screen.titles == ["System prompt “You are terse.”", f"System prompt “{BRIEF[:23]}…”"]
+    assert screen.titles == ["System prompt “You are terse.”", "System prompt “Write one tool call. Le…”"]
 
 
 @pytest.mark.slow
