@@ -159,7 +159,15 @@ TEST = """
 
 def outcomes(pytester: pytest.Pytester, *options: str) -> pytest.RunResult:
     return pytester.runpytest_inprocess(
-        "-p", "no:glyphscope", "-p", "glyphscope_plugins.pytest_runs", "-p", "no:xdist", *options
+        "-p",
+        "no:glyphscope",
+        "-p",
+        "glyphscope_plugins.pytest_runs",
+        "-p",
+        "no:xdist",
+        "-p",
+        "no:asyncio",
+        *options,
     )
 
 

@@ -337,7 +337,8 @@ def test_a_branch_that_cannot_start_says_why_and_is_no_internal_error(qtbot, ope
     bar.actions_["keep"].trigger()
     runs.model = ModelStatus("ready", "o", info=msgspec.structs.replace(gone, path="o.gguf", sha256="other"))
     ready()
-    assert "which is not available" in bar.words.text() and not runs.is_busy
+    qtbot.waitUntil(lambda: "which is not available" in bar.words.text())
+    assert not runs.is_busy
     runs.model = ModelStatus("ready", "m", info=gone)
     choose(page, 4)
     bar.actions_["keep"].trigger()
