@@ -10,7 +10,7 @@ from examples import at_most
 from glyphscope.grammar import example_arguments
 from glyphscope.grammar.regular import FORMATS, written_format
 from glyphscope.notation import write_call
-from glyphscope.registry import load_registry
+from glyphscope.registry import ToolRegistry, load_registry, make_tool
 from glyphscope.turns import build_call_grammar
 from glyphscope.validation import CallValidator
 from glyphscope.validation.checker import Checker
@@ -225,3 +225,15 @@ def test_a_format_without_rules_is_neither_enforced_nor_checked(name):
     assert written_format(name).why and not written_format(name).checked
     unenforced = build_call_grammar(registry_of(name), "json", "flat").unenforced
     assert [(each.keyword, each.checked) for each in unenforced] == [("format", False)]
+
+
+@pytest.mark.parametrize("pattern", [r"^([a-z][0-9])+$", r"^\S+@\S+$", "^.*foo.*bar.*$"])
+@pytest.mark.parametrize("size", [2_000, 3_500, 10_000])
+def test_a_length_beside_a_pattern_is_enforced_or_named_by_its_size_and_not_by_the_machine_s_speed(
+    pattern, size
+):
+    value = {"type": "string", "pattern": pattern, "minLength": size}
+    tool = make_tool("f", "", {"type": "object", "properties": {"value": value}, "required": ["value"]})
+    grammar = build_call_grammar(ToolRegistry((tool,)), "json", "flat")
+    lark_reader(grammar)  # llguidance takes it
+    assert [each.keyword for each in grammar.unenforced] == (["minLength"] if size > 2_500 else [])

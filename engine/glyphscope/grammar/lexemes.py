@@ -13,7 +13,7 @@ from functools import lru_cache
 from glyphscope.base.errors import GrammarError
 from glyphscope.base.visible import escaped
 from glyphscope.grammar import tree
-from glyphscope.grammar.regular.automaton import Automaton
+from glyphscope.grammar.regular.automaton import MAX_SEARCH, Automaton
 from glyphscope.grammar.regular.strings import words_left_out
 from glyphscope.grammar.time_limit import limited
 from glyphscope.grammar.tree import Node, alt, repeat, seq, walk
@@ -98,13 +98,15 @@ def _conditions(node: Node) -> list[tuple[bool, Node]]:
 
 
 @lru_cache(maxsize=512)
-def is_possible(body: Node) -> bool | None:
-    """Whether a terminal matches any text (only intersections may not); None if not decided in time."""
+def is_possible(body: Node, search: int | None = None) -> bool | None:
+    """Whether a terminal matches any text (only intersections may not); None if that is not decided in time or, with
+    `search`, within so many states, on whichever machine.
+    """
     if not _has_intersection(body):
         return True
     try:
-        with limited(seconds=_SECONDS):
-            return bool(Automaton.of(body).start.terms)
+        with limited(seconds=None if search else _SECONDS):
+            return bool(Automaton.of(body, search or MAX_SEARCH).start.terms)
     except GrammarError:
         return None
 

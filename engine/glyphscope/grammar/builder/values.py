@@ -73,6 +73,10 @@ _BEYOND = tuple(keyword for keyword in KEYWORDS.values() if keyword.unenforced)
 _MAX_RULES = 100  # alternatives with separate rules, if all of them only list values
 _MAX_AT_ONCE = 1_500  # llguidance reads 2,000 alternatives at one point of a text
 _NOT_ENDINGS = "only whole steps, and steps that divide 1, are enforced"
+_MAX_LENGTH = 2_500
+"""States from which a text of a pattern and a length is looked for, about one for each character of the shortest one.
+llguidance 1.9.1 has fuel for 2,600 to 5,000, by the pattern, and rejects the grammar beyond that.
+"""
 _TOO_LONG = "together with the pattern it is too large for an automaton"
 _NOT_TOGETHER = "a text that markup ends is not written by recursive rules, or by many"
 _RULES_REPLACE = "the rules of its grammar are recursive or many, and replace it"
@@ -444,7 +448,7 @@ def _is_possible(node: Node) -> bool | None:
         for part in (node.parts if isinstance(node, tree.Seq) else (node,))
         if isinstance(part, tree.Terminal)
     ]
-    return is_possible(lexemes[0].body) if lexemes else node != NEVER
+    return is_possible(lexemes[0].body, _MAX_LENGTH) if lexemes else node != NEVER
 
 
 def _number(context: ToolContext, parts: Parts, *, whole: bool) -> Node:

@@ -40,14 +40,18 @@ MAX_SEARCH = 200_000
 class Automaton:
     """The automaton of a body, with all of its states.
 
-    `call` makes the term for a reference to a rule; without it, a reference is an error.
+    `call` makes the term for a reference to a rule; without it, a reference is an error. A text of an intersection is
+    searched from at most `search` states.
     """
 
     start: derivatives.DfaState
 
-    def __init__(self, call: Callable[[str], derivatives.Term] | None = None) -> None:
+    def __init__(
+        self, call: Callable[[str], derivatives.Term] | None = None, search: int = MAX_SEARCH
+    ) -> None:
         self.terms = derivatives.Terms()
         self._call = call
+        self._search = search
         self._states: WeakValueDictionary[tuple[derivatives.Term, ...], derivatives.DfaState] = (
             WeakValueDictionary()
         )
@@ -58,9 +62,9 @@ class Automaton:
         """The work for all states made so far, in approximate microseconds."""
 
     @classmethod
-    def of(cls, body: Node) -> Automaton:
+    def of(cls, body: Node, search: int = MAX_SEARCH) -> Automaton:
         """The automaton of a body without references to rules. Raises GrammarError for a body with references."""
-        automaton = cls()
+        automaton = cls(search=search)
         automaton.start = automaton.state_of(body)
         return automaton
 
@@ -258,9 +262,9 @@ class Automaton:
                     sources[target] = []
                 sources[target].append(both)
                 done = done or target.possible is True
-            if len(sources) > MAX_SEARCH:
+            if len(sources) > MAX_SEARCH or len(sources) - len(waiting) > self._search:
                 raise GrammarError(
-                    f"Whether an intersection holds any text is not decided after {MAX_SEARCH:,} states.",
+                    f"Whether an intersection holds any text is not decided after {self._search:,} states.",
                     hint="Make the bounds of its lengths smaller, or its patterns simpler.",
                 )
         for both in reachable([s for s in sources if s.possible], sources.__getitem__):
