@@ -464,14 +464,29 @@ main()
 
 
 @pytest.mark.slow
-def test_a_capture_frees_cyclic_garbage_as_python_does_as_it_runs_for_long(tmp_path):
+@pytest.mark.parametrize(
+    ("server", "words"),
+    [
+        (
+            "from glyphscope.capture.server import CaptureServer as Server; Server.run = show",
+            "capture --to http://127.0.0.1:9 --port 0 --records .",
+        ),
+        ("from glyphscope.cli.servers import SERVERS; type(SERVERS).get = lambda *_: show", "mcp serve"),
+        ("from pygls.lsp.server import LanguageServer as Server; Server.start_io = show", "lsp"),
+    ],
+    ids=["capture", "mcp serve", "lsp"],
+)  # fmt: skip
+def test_a_server_frees_cyclic_garbage_as_python_does_as_it_runs_for_long(tmp_path, server, words):
+    if "pygls" in server:
+        pytest.importorskip("pygls")
     program = f"""
 import gc, sys
-from glyphscope.capture.server import CaptureServer
-CaptureServer.run = lambda self: print(gc.get_threshold()[0])
+show = lambda *_: print(gc.get_threshold()[0])
+{server}
 from glyphscope.cli import main
-sys.argv[1:] = ["capture", "--to", "http://127.0.0.1:9", "--port", "0", "--records", {str(tmp_path)!r}]
+sys.argv[1:] = {words.split()!r}
 main()
 """
-    done = subprocess.run([sys.executable, "-P", "-c", program], check=True, capture_output=True, text=True)
+    command = [sys.executable, "-P", "-c", program]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=tmp_path)
     assert 0 < int(done.stdout) <= 2000

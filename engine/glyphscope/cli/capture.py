@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,7 +17,7 @@ from glyphscope.cli.breakpoints import PausedInTerminal
 from glyphscope.cli.inputs import InputError
 from glyphscope.cli.options import JsonOption, model_option
 from glyphscope.cli.output import STATUS_MARKS, console, print_json, print_note
-from glyphscope.cli.signals import closing_when_ended
+from glyphscope.cli.signals import closing_when_ended, collect_as_usual
 from glyphscope.cli.streaming import on_first_interrupt
 from glyphscope.models.opening import require_installed
 from glyphscope.models.remote import read_address
@@ -117,7 +116,7 @@ def capture(
     if not address.loopback:
         print_note(f"The requests leave this computer{'' if to.startswith('https') else ', unencrypted'}.")
 
-    gc.set_threshold(2_000, 10, 10)  # as usual: a capture runs for long
+    collect_as_usual()
     with closing_when_ended(), on_first_interrupt(server.stop), asked:
         server.run()
     print_note(f"{pluralize(printed.count, 'record')} in {folder}.")

@@ -12,6 +12,7 @@ from functools import wraps
 
 from glyphscope.base.errors import GlyphscopeError
 from glyphscope.base.plugins import OWN, PluginGroup
+from glyphscope.cli.signals import collect_as_usual
 
 SERVERS: PluginGroup[Callable[[], None]] = PluginGroup("glyphscope.servers", Callable)
 """Functions that serve over MCP, on stdin and stdout until stdin is closed. Their docstring is the command's help. They
@@ -49,6 +50,7 @@ def command_of(serve: Callable[[], None]) -> Callable[[], None]:
     @wraps(serve)
     def command() -> None:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
+        collect_as_usual()
         serve()
 
     return command

@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from glyphscope.cli.inputs import InputError
+from glyphscope.cli.signals import collect_as_usual
 
 
 def lsp(
@@ -26,4 +27,5 @@ def lsp(
         raise InputError("pygls is not installed.", hint="Install it: pip install 'glyphscope[lsp]'.")
     from glyphscope.cli.lsp.server import make_server  # an extra
 
+    collect_as_usual()
     make_server().start_io()
