@@ -7,6 +7,7 @@ import pytest
 
 pytest.importorskip("pytest_lsp", reason="pytest-lsp is in the dev group")
 
+from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
 from expected_texts import as_in_file, blocks_of
@@ -113,6 +114,23 @@ def test_a_new_line_is_offered_the_rules_that_are_used_and_not_defined(editor):
     assert editor.completions("a.lark", (2, 0)) == ["item: "]
 
 
+@pytest.mark.parametrize("encoding", ["", "utf-8", "utf-32"])
+def test_words_have_their_types_on_their_lines_as_the_editor_counts(encoding):
+    with Editor("visual_studio_code" if not encoding else "neovim", encoding) as editor:
+        editor.open("a.gbnf", 'root ::= # "é😀"\n  "😀é" x{2} | <[5]>\n\nx ::= [a😀] "y"\n')
+        assert editor.colours("a.gbnf") == [
+            ("root", "function definition"), ("::=", "operator"), ('# "é😀"', "comment"),
+            ('"😀é"', "string"), ("x", "variable"), ("{2}", "number"), ("|", "operator"), ("<[5]>", "macro"),
+            ("x", "function definition"), ("::=", "operator"), ("[a😀]", "regexp"), ('"y"', "string"),
+        ]  # fmt: skip
+        editor.open("a.lark", 'start: /é+/ A\n// the end\nA: "é"i\n')
+        assert editor.colours("a.lark") == [
+            ("start", "function definition"), (":", "operator"), ("/é+/", "regexp"), ("A", "variable"),
+            ("// the end", "comment"), ("A", "function definition"), (":", "operator"), ('"é"i', "string"),
+        ]  # fmt: skip
+        assert editor.ask("semantic_tokens_full", types.SemanticTokensParams, "none.gbnf") is None
+
+
 @pytest.mark.parametrize("encoding", ["", "utf-8", "utf-16", "utf-32"])
 def test_a_place_after_an_emoji_is_counted_as_the_editor_counts(encoding):
     with Editor("visual_studio_code" if not encoding else "neovim", encoding) as editor:
@@ -188,6 +206,7 @@ def test_other_files_are_left_alone_and_no_input_ends_the_server(editor):
         editor.open(f"{number}.lark", text)
         editor.completions(f"{number}.gbnf", (0, 5))
         editor.hover(f"{number}.gbnf", (9, 900))
+        assert len(editor.colours(f"{number}.lark")) <= len(text)
     editor.close("0.gbnf")
     assert (
         editor.open("0.gbnf", 'root ::= "a"\n') == ()

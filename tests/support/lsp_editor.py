@@ -150,6 +150,21 @@ class Editor:
     def outline(self, name: str) -> list[str]:
         return [each.name for each in self.ask("document_symbol", types.DocumentSymbolParams, name)]
 
+    def colours(self, name: str) -> list[tuple[str, str]]:
+        """The coloured words, each with its type and modifiers."""
+        found = self.ask("semantic_tokens_full", types.SemanticTokensParams, name)
+        legend = self.offered.semantic_tokens_provider.legend
+        words, line, column = [], 0, 0
+        for at in range(0, len(found.data), 5):
+            down, right, size, kind, modifiers = found.data[at : at + 5]
+            line, column = line + down, right if down else column + right
+            start, end = (
+                self._offset(self._texts[name], types.Position(line, column + more)) for more in (0, size)
+            )
+            more = [str(each) for bit, each in enumerate(legend.token_modifiers) if modifiers >> bit & 1]
+            words.append((self._texts[name][start:end], " ".join([str(legend.token_types[kind]), *more])))
+        return words
+
     def actions(self, name: str, place: types.Range = WHOLE) -> dict[str, str]:
         """The text after each code action, by title."""
         context = types.CodeActionContext([])

@@ -31,6 +31,20 @@ _SHOWN = 600
 _IMPORT = "%import common."
 _UNDEFINED = ("undefined-rule", "undefined-name")
 _UNUSED = {"unused-rule": "unused", "unreachable-rule": "unreachable"}
+_COLOURS = {
+    "comment": types.SemanticTokenTypes.Comment,
+    "literal": types.SemanticTokenTypes.String,
+    "class": types.SemanticTokenTypes.Regexp,
+    "token": types.SemanticTokenTypes.Macro,
+    "definition": types.SemanticTokenTypes.Function,
+    "name": types.SemanticTokenTypes.Variable,
+    "bounds": types.SemanticTokenTypes.Number,
+    "mark": types.SemanticTokenTypes.Operator,
+}
+"""The lexer's kinds of words by the protocol's types."""
+_TYPES = {kind: number for number, kind in enumerate(_COLOURS)}
+MAX_COLOURED = 200_000
+"""Characters of a text whose words are sent; its further lines are not coloured, as the answer has 15 bytes a word."""
 
 
 def lexer_of(opened: OpenText) -> LineLexer:
@@ -133,6 +147,28 @@ def _cost(check: AnyCheck, rule: RuleSyntax) -> str:
     return (
         f"begins in up to {pluralize(ways, 'way')}, each of which llama.cpp tests at a token" if ways else ""
     )
+
+
+COLOURS = types.SemanticTokensLegend(list(_COLOURS.values()), [types.SemanticTokenModifiers.Definition])
+"""The types of words, of which the first modifier is set where a rule is defined."""
+
+
+def colours(opened: OpenText) -> list[int]:
+    """The words as the protocol encodes them: five numbers each, of which the place is relative to the word before."""
+    lexer, places = lexer_of(opened), opened.places
+    data: list[int] = []
+    number, last = 1, 1
+    while (start := places.lines.start(number)) < min(len(places.text), MAX_COLOURED):
+        line = places.lines.line(number)[: MAX_COLOURED - start]
+        left = 0  # columns from the word before, or from the beginning of the line
+        end = 0
+        for word in lexer.words(line):
+            left += places.width(line[end : word.start])
+            size, end = places.width(word.text), word.end
+            data += (number - last, left, size, _TYPES[word.kind], int(word.kind == "definition"))
+            left, last = size, number
+        number += 1
+    return data
 
 
 def hints(opened: OpenText, found: Findings) -> Iterator[types.InlayHint]:

@@ -56,9 +56,13 @@ class Places:
         """The text of the line up to a position."""
         return self.text[self.lines.start(position.line + 1) : self.offset(position)]
 
+    def width(self, text: str) -> int:
+        """The columns of a part of a line."""
+        return len(text) if self._even else sum(map(self._units, text))
+
     def _at(self, line: int, column: int) -> types.Position:
         text = "" if self._even else self.lines.line(line)[: column - 1]
-        return types.Position(line - 1, column - 1 if self._even else sum(map(self._units, text)))
+        return types.Position(line - 1, column - 1 if self._even else self.width(text))
 
     def _units(self, char: str) -> int:
         if self._encoding == "utf-8":

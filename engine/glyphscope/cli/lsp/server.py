@@ -244,6 +244,11 @@ def _whole_texts(server: Server) -> None:
         first, last = params.range.start, params.range.end
         return [each for each in shown if first <= each.position <= last]
 
+    @server.feature(types.TEXT_DOCUMENT_SEMANTIC_TOKENS_FULL, grammars.COLOURS)
+    async def colour(params: types.SemanticTokensParams) -> types.SemanticTokens | None:
+        text = server.grammar(params.text_document.uri)
+        return types.SemanticTokens(await asyncio.to_thread(grammars.colours, text)) if text else None
+
     @server.feature(types.TEXT_DOCUMENT_DOCUMENT_SYMBOL)
     async def outline(params: types.DocumentSymbolParams) -> list[types.DocumentSymbol]:
         text = server.grammar(params.text_document.uri)
