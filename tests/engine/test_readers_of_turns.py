@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import runpy
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -279,6 +280,28 @@ def test_check_adds_the_readers_to_each_line(files: dict[str, str]) -> None:
     assert code == 0
     assert list(answer) == ["content", "reasoning", "calls", "complete", "strict", "readers"]
     assert [each["kind"] for each in answer["readers"][:2]] == ["strict", "lenient"]
+
+
+@pytest.mark.parametrize(
+    ("written", "schema", "message"),
+    [
+        ("1.0", {"type": "integer"}, "p must be an integer"),
+        ("1e3", {"type": "number", "minimum": 2}, "p is written without an exponent here"),
+        ("[1, 2.0]", {"type": "array", "items": {"type": "integer"}}, "p[1] must be an integer"),
+        ("1.5", {"type": "number", "minimum": 1}, ""),
+    ],
+)
+def test_check_reads_the_numbers_of_lines_as_they_are_written(
+    files: dict[str, str], written: str, schema: Any, message: str
+) -> None:
+    tools = [{"name": "set", "parameters": {"properties": {"p": schema}}}]
+    text = f'<call tool="set">\n<arg name="p">\n{written}\n</arg>\n</call>'
+    line = json.dumps({"text": text, "tools": tools})
+    code, shown, _ = run("check", "--template", files["template"], "--lines", "-", text=line)
+    (call,) = json.loads(shown)["calls"]
+    assert (code, call["valid"]) == (bool(message), not message)
+    assert [each["message"] for each in call["violations"]][:1] == [message][: bool(message)]
+    assert all(each["char"] > text.index('"p">') for each in call["violations"])
 
 
 def test_readers_know_only_the_tools_of_an_empty_registry(files: dict[str, str]) -> None:

@@ -41,6 +41,9 @@ TOOLS = TurnTools(
 HERMES, TAGS, GEMMA, LIST = "Qwen-Qwen3-0.6B", "Qwen3.5-4B", "google-gemma-4-31B-it", "Kimi-K2-Instruct"
 PING = '<tool_call>\n{"name": "ping", "arguments": {}}\n</tool_call>'
 TAGGED = "<tool_call>\n<function=say>\n<parameter=text>\nhi\n</parameter>\n</function>\n</tool_call>"
+TAGGED_MEMBERS = "]<]minimax[>[".join(
+    ("", "<tool_call>\n", '<invoke name="two">', "<y>", "<a>1", "</b>", "</y>", "</invoke>\n", "</tool_call>")
+)
 MANY = 5_000
 ANY_TURN = TurnOptions("auto", most_calls=None, thinking=False)
 
@@ -189,6 +192,60 @@ def test_invalid_arguments_are_a_violation_at_their_character(read, value: str, 
     assert (call.name, call.arguments) == ("say", None)
     (violation,) = call_violations(call, TOOLS)
     assert (violation.code, violation.char) == ("SYNTAX", text.index(invalid))
+
+
+@pytest.mark.parametrize(
+    ("template", "text"),
+    [
+        (HERMES, '<tool_call>\n{"id": 1, "name": "say", "arguments": {"text": x}}\n</tool_call>'),
+        (
+            HERMES,
+            '<tool_call>\n{"type": "function", "function": {"name": "say", "arguments": {"text": x}}}\n</tool_call>',
+        ),
+        (
+            "meta-llama-Llama-3.1-8B-Instruct",
+            '{"type": "function", "name": "say", "parameters": {"text": x}}',
+        ),
+        ("Apertus-8B-Instruct", '<|tools_prefix|>[{"say": {"text": x}}]<|tools_suffix|>'),
+        (
+            "Cohere2MoE",
+            '<|END_THINKING|><|START_ACTION|>[\n    {"tool_call_id": "0", "tool_name": "say", '
+            '"parameters": {"text": x}}\n]<|END_ACTION|>',
+        ),
+    ],
+    ids=["id", "wrapped", "type", "key", "section"],
+)
+def test_a_call_whose_arguments_are_no_json_keeps_the_name_that_is_before_them(
+    read, template: str, text: str
+) -> None:
+    turn = read(template, text)
+    assert [(call.name, call.arguments, call.broken_at) for call in turn.calls] == [
+        ("say", None, text.index("x}"))
+    ]
+    assert not turn.strict and turn.content in ("", "x}}")  # a bare object has no closing marker
+
+
+@pytest.mark.parametrize(
+    ("template", "text", "at"),
+    [
+        (HERMES, '<tool_call>\n{"name": "ping", "arguments": {}, "why": 1}\n</tool_call>', '"why"'),
+        (HERMES, '<tool_call>\n{"name": "say", "arguments": {"text": "\\ud800"}}\n</tool_call>', '"}}'),
+        ("mistralai-Ministral-3-14B-Reasoning-2512", '[TOOL_CALLS]say[ARGS]"{\\"text\\": \\"a\\"}"', '"{'),
+        ("MiniMax-M3", TAGGED_MEMBERS, "]<]minimax[>[<a>"),
+    ],
+    ids=["member", "half a character", "in quotes", "tags"],
+)  # fmt: skip
+def test_both_readers_find_that_a_turn_leaves_the_form(
+    read, llama_data: Path, template: str, text: str, at: str
+) -> None:
+    turn = read(template, text)
+    assert (turn.strict, turn.left_at) == (False, text.index(at))
+    validator = Expected(_form(llama_data / "templates" / f"{template}.jinja"), ANY_TURN).validator(
+        TOOLS.registry
+    )
+    for char in text:
+        validator.feed(char)
+    assert validator.violations
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Values whose members are tags, and parameters without a type attribute: read by the schema."""
+"""Values whose members are tags, and parameters with the attribute of a type or without it: read by the schema."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from glyphscope.events import Violation
 from glyphscope.registry import parse_document
-from glyphscope.turns import Expected, TurnForm, TurnTools, read_turn
+from glyphscope.turns import Expected, TurnForm, TurnTools, call_violations, read_turn
 from glyphscope.turns.form import ArgumentsForm, CallForm, Piece
 
 TEXTS = {"type": "array", "items": {"type": "string"}}
@@ -19,7 +19,8 @@ SCHEMA = {
     "type": "object",
     "properties": {
         "opts": {"type": "object", "properties": OPTS, "additionalProperties": False},
-        "any": {}, "text": {"type": "string"}, "numbers": {"type": "array", "items": {"type": "integer"}},
+        "any": {}, "object": {"type": "object"}, "text": {"type": "string"},
+        "maybe": {"type": ["string", "integer"]}, "numbers": {"type": "array", "items": {"type": "integer"}},
     },
 }  # fmt: skip
 REGISTRY = parse_document([{"name": "f", "parameters": SCHEMA}])
@@ -40,7 +41,8 @@ def tagged(*parameter: Piece, **fields: Any) -> TurnForm:
 TAGS = tagged(Piece("text", "<"), Piece("key"), Piece("text", ">"), Piece("value"), Piece("text", "</"),
               Piece("key"), Piece("text", ">"), item="item")  # fmt: skip
 TYPED = tagged(Piece("text", '<p name="'), Piece("key"), Piece("text", '" string="true">'), Piece("value"),
-               Piece("text", "</p>"), typed={"string": '" string="true">', "integer": '" string="false">'})  # fmt: skip
+               Piece("text", "</p>"), typed={"string": '" string="true">', "integer": '" string="false">',
+                                              "array": '" string="false">'})  # fmt: skip
 
 
 def judged(form: TurnForm, text: str, size: int) -> tuple[Any, list[tuple[str, str, str]]]:
@@ -101,3 +103,63 @@ def test_a_parameter_without_the_attribute_of_its_type_is_read_by_the_schema(siz
         ("SYNTAX", "", '<call=f><p name="text">'),
         ("SYNTAX", "", '<call=f><p name="text">12</p><p name="numbers">'),
     ]
+
+
+@pytest.mark.parametrize("size", [1, 5, 1000])
+@pytest.mark.parametrize(
+    ("parameter", "arguments", "code", "at"),
+    [  # the type that a value is said to have is one that the argument, or its own value, does not have
+        ('<p name="numbers" string="true">[1]', {"numbers": [1]}, "SYNTAX", '<p name="numbers" string="t'),
+        ('<p name="text" string="false">12', {"text": "12"}, "SYNTAX", '<p name="text" string="f'),
+        ('<p name="text" string="false">"a"', {"text": '"a"'}, "SYNTAX", '<p name="text" string="f'),
+        ('<p name="maybe" string="false">a', {"maybe": "a"}, "TYPE_MISMATCH", '<p name="maybe" string="false">a'),
+    ],
+)  # fmt: skip
+def test_a_value_of_another_type_than_its_attribute_says_is_invalid(
+    parameter: str, arguments: Any, code: str, at: str, size: int
+) -> None:
+    text = f"<call=f>{parameter}</p></call>"
+    found, violations = judged(TYPED, text, size)
+    assert (found, [each[::2] for each in violations]) == (arguments, [(code, f"<call=f>{at}")])
+    assert not read_turn(text, TYPED, TurnTools(REGISTRY)).strict
+
+
+@pytest.mark.parametrize("size", [1, 1000])
+def test_an_attribute_chooses_between_the_types_of_an_argument(size: int) -> None:
+    for said, value in (("true", "12"), ("false", 12)):
+        text = f'<call=f><p name="maybe" string="{said}">12</p></call>'
+        assert judged(TYPED, text, size) == ({"maybe": value}, [])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '<object>{"a": 1, "a": 2}</object>',
+        '<opts>{"n": 1, "\\u006e": 2}</opts>',
+        '<object>{"": 1, "": 2}</object>',
+        "<object>{'a': {'b': 1, 'b': 2}}</object>",
+    ],
+)
+def test_a_key_that_is_written_twice_inside_of_a_value_is_a_violation_of_both_readers(text: str) -> None:
+    assert [code for code, _, _ in judged(TAGS, f"<call=f>{text}</call>", 1)[1]] == ["DUPLICATE_ARGUMENT"]
+    tools = TurnTools(REGISTRY)
+    turn = read_turn(f"<call=f>{text}</call>", TAGS, tools)
+    found = [each.code for call in turn.calls for each in call_violations(call, tools)]
+    assert (turn.strict, found) == (False, ["DUPLICATE_ARGUMENT"])
+
+
+@pytest.mark.parametrize("size", [1, 1000])
+@pytest.mark.parametrize(
+    "text",
+    ["01234", "+49171", ".5", "5.", "{1}", '{"a": 1, "a": 2}', '"""a"""', "1.0", "1e3"],
+)  # fmt: skip
+def test_a_text_that_is_another_value_only_as_a_departure_is_itself_where_texts_are_allowed(
+    text: str, size: int
+) -> None:
+    for form, before, after in (
+        (TAGS, "<maybe>", "</maybe>"),
+        (TYPED, '<p name="maybe" string="true">', "</p>"),
+    ):
+        turn = f"<call=f>{before}{text}{after}</call>"
+        assert judged(form, turn, size) == ({"maybe": text}, [])
+        assert read_turn(turn, form, TurnTools(REGISTRY)).strict

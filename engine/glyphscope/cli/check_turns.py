@@ -32,6 +32,8 @@ from glyphscope.turns.readers import Reading, Resemblance, readings, resemblance
 
 _STATES: dict[Thinking, bool | None] = {"on": True, "off": False, "auto": None}
 _MAX_REASON = 60
+_OF_THE_FORM = ("SYNTAX", "TRUNCATED")
+"""Violations that say nothing of a call's values: a lenient reading accepts the text."""
 
 
 class CallAnswer(msgspec.Struct, frozen=True):
@@ -83,20 +85,38 @@ def _answer_of(text: str, form: TurnForm, tools: TurnTools, thinking: bool | Non
     """The turn with a verdict on each call; each violation is at the first deciding character."""
     turn = read_turn(text, form, tools, thinking)
     verdicts = [call_violations(call, tools) for call in turn.calls]
-    if any(verdicts):
+    if any(verdicts) or any(_has_decimal(call.arguments) for call in turn.calls):
         options = TurnOptions("auto", most_calls=None, thinking=thinking)
         validator = Expected(form, options).validator(tools.registry)
         validator.feed(text)
         validator.finish()
-        for violations, streamed in zip(verdicts, validator.calls):
+        for call, violations, streamed in zip(turn.calls, verdicts, validator.calls):
             own = list(streamed.violations)
             violations[:] = [_placed(each, own) for each in violations]
+            if not violations and streamed.arguments == call.arguments:
+                violations += _of_spelling(own)
     calls = [
         CallAnswer(call.name, call.arguments, not violations, violations)
         for call, violations in zip(turn.calls, verdicts)
     ]
     like = resemblance(text, turn, tools)
     return TurnAnswer(turn.content, turn.reasoning, calls, turn.complete, turn.strict, like)
+
+
+def _has_decimal(value: Any) -> bool:
+    """Whether a value contains a number other than an integer literal, whose spelling may be invalid."""
+    if isinstance(value, dict | list):
+        return any(map(_has_decimal, value.values() if isinstance(value, dict) else value))
+    return isinstance(value, float)
+
+
+def _of_spelling(streamed: list[Violation]) -> list[CallViolation]:
+    """The violations of a call whose values are valid: of how they are written, such as `1.0` for an integer."""
+    return [
+        CallViolation(each.code, each.message, each.path, each.rule, each.char)
+        for each in streamed
+        if each.code not in _OF_THE_FORM
+    ]
 
 
 def _placed(violation: CallViolation, streamed: list[Violation]) -> CallViolation:

@@ -44,13 +44,13 @@ _ERRORS = (s.SYNTAX, s.TRAILING_TEXT, s.TOO_DEEP)
 class Builder:
     """Builds a value from structural events: the item of `root`, once it has begun, with its complete parts.
 
-    `repeated` is the first key that is written twice in one object, and its position.
+    `repeated` is the first key that is written twice in one object, and its position; None if there is none.
     """
 
     def __init__(self, notation: Notation) -> None:
         self._notation = notation
         self.root: list[Any] = []
-        self.repeated = ("", -1)
+        self.repeated: tuple[str, int] | None = None
         self._stack: list[list[Any] | dict[str, Any]] = [self.root]
         self._keys: list[str] = []
         self._pieces: list[str] = []
@@ -65,7 +65,7 @@ class Builder:
                 self._pieces, self._begun = [], start
             elif kind == s.KEY_END:
                 key = "".join(self._pieces)
-                if not self.repeated[0] and key in self._stack[-1]:
+                if self.repeated is None and key in self._stack[-1]:
                     self.repeated = (key, self._begun)
                 self._keys.append(key)
             elif kind in _STRING_ENDS:

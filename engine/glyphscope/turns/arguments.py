@@ -72,7 +72,11 @@ def _json(scan: Scan, at: int, call: CallForm, tool: str, tools: TurnTools) -> R
     if scan.text[start] == '"' and (found := read_json(scan.text, start)) is not None:
         read = whole_value(found[0].strip() or "{}")
         if read is not None and isinstance(read.value, dict):
-            return ReadArguments(read.value, found[1])
+            if read.departures or not call.arguments.as_string:
+                scan.note(
+                    start, "JSON was expected" if call.arguments.as_string else "an object was expected"
+                )
+            return ReadArguments(read.value, found[1], repeated=read.repeated)
     elif scan.text[start] == "{":
         try:
             value, end, cut, repeated, departures = read_value(scan.text, start)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import reduce
 from itertools import takewhile
 from typing import Any, NamedTuple
 
-from glyphscope.base.lines import begun_length
+from glyphscope.base.lines import begun_length, common_length
+from glyphscope.notation.scalars import DECIMAL
 from glyphscope.turns.form import ArgumentsForm, CallForm
-from glyphscope.turns.lenient_literals import whole_value
+from glyphscope.turns.lenient_literals import ReadValue, whole_value
 from glyphscope.turns.literals import WORDS
 from glyphscope.turns.markup import common_prefix, tokens
 from glyphscope.turns.scan import Scan, pattern_of
@@ -29,32 +31,61 @@ _ATTRIBUTE = re.compile(r'\s\w+="[^"]*"')
 BEGUN_BEFORE = "the value had begun before"
 """The reason of a departure: the marker before a value is written twice."""
 _WORDS = {"true": True, "false": False, "null": None, "none": None}
+_TYPE_NAMES: dict[type, str] = {
+    bool: "boolean", int: "integer", float: "number", str: "string", list: "array", dict: "object",
+}  # fmt: skip
 
 
 class ReadArguments(NamedTuple):
     """Arguments and their end. `values` is None if they could not be read. `cut`: the text ended inside them.
-    `repeated` is the first key that is written twice, "" for none.
+    `repeated` is the first key that is written twice, None if there is none.
     """
 
     values: dict[str, Any] | None
     end: int
     cut: bool = False
-    repeated: str = ""
+    repeated: str | None = None
 
 
 class _Parameter(NamedTuple):
-    """A parameter and its end; `cut`: the text ended inside it, and `value` is None or its available part."""
+    """A parameter and its end; `cut`: the text ended inside it, and `value` is None or its available part.
+
+    `repeated` is the first key that is written twice in an object of its value, None if there is none.
+    """
 
     key: str
     value: Any
     end: int
     cut: bool = False
+    repeated: str | None = None
+
+
+class _ReadText(NamedTuple):
+    """The value of a raw text, and the first key that is written twice in an object of it."""
+
+    value: Any
+    repeated: str | None = None
 
 
 def untyped(form: ArgumentsForm) -> tuple[str, ...]:
     """The texts before a value without the attribute for its type, which models omit."""
     bare = (_ATTRIBUTE.sub("", link) for link in form.typed.values())
     return tuple(dict.fromkeys(link for link in bare if link.strip() and link not in form.typed.values()))
+
+
+def said_types(form: ArgumentsForm, link: str) -> frozenset[str]:
+    """The JSON types that the text before a value declares; none if it declares no type."""
+    return frozenset(kind for kind, each in form.typed.items() if each == link)
+
+
+def link_of(form: ArgumentsForm, types: Iterable[str]) -> str:
+    """The text before a value of the first of these types that has one; "" if none has."""
+    return next((form.typed[kind] for kind in types if kind in form.typed), "")
+
+
+def type_name(value: Any) -> str:
+    """The JSON type of a value; integers are not numbers here."""
+    return "null" if value is None else _TYPE_NAMES[type(value)]
 
 
 def doubled(form: ArgumentsForm, link: str) -> tuple[str, ...]:
@@ -106,7 +137,7 @@ class _Tagged:
     def read(self, at: int) -> ReadArguments:
         values: dict[str, Any] = {}
         scan = self.scan
-        last, repeated = at, ""
+        last, repeated = at, None
         while True:
             notes = len(scan.notes)
             start = self._separated(at, first=not values)
@@ -122,14 +153,15 @@ class _Tagged:
                 if scan.breaks_off(self.opening, at):
                     return ReadArguments(values, scan.end, cut=True)
                 return ReadArguments(None, start)
-            key, value, at, cut = found
+            key, value, at, cut, inner = found
             if cut:
                 if value is not None:
                     values[key] = value
                 return ReadArguments(values, scan.end, True, repeated)
             if key in values:
                 scan.note(start, f"{key!r} is written twice")
-                repeated = repeated or key
+                inner = key if inner is None else inner
+            repeated = inner if repeated is None else repeated
             values[key] = value
             last = at
 
@@ -234,8 +266,9 @@ class _Tagged:
         stop, end, repaired = self._end_of_value(at, core, types)
         if stop is None:
             text = scan.text[at : scan.end - begun_length(scan.text, core)]
-            shown = self._typed(at, text.strip(), types, link) if text.strip() and not types.string else None
-            return _Parameter(key, shown, scan.end, cut=True)
+            shown = text.strip() and not types.string
+            read = self._typed(at, text.strip(), types, link) if shown else _ReadText(None)
+            return _Parameter(key, read.value, scan.end, cut=True)
         text = scan.text[at:stop]
         if escaped and repaired:
             text = text.removesuffix(closed)
@@ -262,7 +295,8 @@ class _Tagged:
             if text.strip() not in WORDS:
                 scan.note(at, "JSON was expected")
             return _Parameter(key, _WORDS[word], after)
-        return _Parameter(key, text if escaped else self._typed(at, text, types, link), after)
+        read = _ReadText(text) if escaped else self._typed(at, text, types, link)
+        return _Parameter(key, read.value, after, repeated=read.repeated)
 
     def _damaged(self, text: str, key: str, core: str, repaired: bool) -> bool:
         """Whether a value contains markers that its text would not have: parts of the call are missing."""
@@ -367,44 +401,58 @@ class _Tagged:
             scan.text.startswith(text.strip(), start) for text in scan.ends if text.strip()
         )
 
-    def _typed(self, at: int, text: str, types: ArgumentTypes, link: str) -> Any:
+    def _typed(self, at: int, text: str, types: ArgumentTypes, link: str) -> _ReadText:
         """The value of the raw text at a place according to the schema and to the type in the tag."""
-        said = {kind for kind, each in self.form.typed.items() if each == link}
-        return _read_by(self.scan, at, text, types, said == {"string"}, tagged=bool(self.form.item))
+        said = said_types(self.form, link)
+        read = _read_by(self.scan, at, text, types, said == {"string"}, tagged=bool(self.form.item))
+        own = type_name(read.value)
+        if said and own not in said and (meant := link_of(self.form, (own,))):
+            self.scan.expect(at - len(link) + common_length(link, meant), meant)
+        return read
 
     # values as tags
 
     def _nested(self, at: int, key: str, types: ArgumentTypes) -> _Parameter | None:
         """An object or a list whose members are also tags; None if the value is a text."""
-        found = _Nested(self.scan, self.form).read(at, key, types, 0)
-        return None if found is None else _Parameter(key, *found)
+        reader = _Nested(self.scan, self.form)
+        found = reader.read(at, key, types, 0)
+        if found is None and reader.begin.match(self.scan.text, at):  # a text does not begin like a member
+            self.scan.note(at, "a value without markers was expected")
+        return None if found is None else _Parameter(key, *found, repeated=reader.repeated)
 
 
 def _read_by(
     scan: Scan, at: int, text: str, types: ArgumentTypes, said_string: bool = False, *, tagged: bool
-) -> Any:
+) -> _ReadText:
     """The value of the raw text at a place by the schema; `tagged`: members of values are tags, so an empty text has
     none.
     """
     if types.only_string or (said_string and types.string):
-        return text
+        return _ReadText(text)
     if tagged and not text and types.empty is not None:
-        return types.empty
+        return _ReadText(types.empty)
     read = whole_value(text)
-    if read is None or (types.string and types.kinds and not types.fits(read.value) and types.fits(text)):
-        return text
+    if read is None or (types.string and _is_text(read, types) and types.fits(text)):
+        return _ReadText(text)
     scan.notes += [note._replace(at=scan.space(at) + note.at) for note in read.departures]
-    return read.value
+    return _ReadText(read.value, read.repeated)
+
+
+def _is_text(read: ReadValue, types: ArgumentTypes) -> bool:
+    """Whether a text that may be a string is one: it is a value only as a departure, or not one of these types."""
+    decimal = not types.kinds & DECIMAL and type(read.value) is float  # `1.0` is not an integer
+    return bool(read.departures) or (types.kinds != 0 and (decimal or not types.fits(read.value)))
 
 
 class _Nested:
-    """Reads `<k>…</k>` inside a value; the texts in it are read by the schema."""
+    """Reads `<k>…</k>` inside a value; the texts in it are read by the schema. `repeated` as in `_ReadText`."""
 
     def __init__(self, scan: Scan, form: ArgumentsForm) -> None:
         self.scan = scan
         self.item = form.item
         self.opening = form.opening
         self.closing = form.closing
+        self.repeated: str | None = None
         self.begin = re.compile(re.escape(form.opening) + r"([\w.\-]+)>")
 
     def read(self, at: int, key: str, types: ArgumentTypes, depth: int) -> tuple[Any, int] | None:
@@ -430,7 +478,9 @@ class _Nested:
                 text = self.scan.text[found.end() : stop]
                 if self.opening.strip() in text and not own_types.only_string:
                     return None
-                inner = _read_by(self.scan, found.end(), text, own_types, tagged=True), stop + len(own)
+                read = _read_by(self.scan, found.end(), text, own_types, tagged=True)
+                self.repeated = read.repeated if self.repeated is None else self.repeated
+                inner = read.value, stop + len(own)
             value, at = inner
             members.append((name, value))
         if listed and {name for name, _ in members} == {self.item}:

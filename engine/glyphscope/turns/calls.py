@@ -7,14 +7,16 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from glyphscope.turns.arguments import read_arguments
-from glyphscope.turns.form import CallForm, CallObject, Piece
-from glyphscope.turns.lenient_literals import NotAValue, read_value, whole_value
+from glyphscope.turns.form import EXTRA_MEMBERS, CallForm, CallObject, Piece
+from glyphscope.turns.lenient_literals import CutOff, NotAValue, read_value, whole_value
 from glyphscope.turns.markup import is_tag, tags_of, tokens
 from glyphscope.turns.scan import BrokenOff, MissingPart, Scan, pattern_of
 from glyphscope.turns.starts import Bounds, bounds_of
 from glyphscope.turns.tools import TurnTools
 
 _MAX_NAME = 200
+_MIN_CLOSE = 4
+"""The minimum length of a section's closing that no broken value contains by chance."""
 _NAME = re.compile(r"[^\s<>{}()\[\]\"'=,]+")
 _TAGS = re.compile(r"<[^<>]*>")
 _ARGUMENT_KEYS = ("arguments", "parameters", "args", "input")
@@ -30,14 +32,13 @@ _OBJECT = re.compile(r"\w*\s*\{")
 _NAMED = re.compile(r"""(?:name["']?\s*[:=]\s*["']?|[=>.:]\s*)([\w.\-]+)""")
 """A word where the markers of calls have a tool's name."""
 _BRACKETS = re.compile(r"\s*[)\]}]+")
-_NAME_IN_OBJECT = re.compile(rf'\{{\s*"(?:{"|".join(_NAME_KEYS)})"\s*:\s*"([^"\\\n]{{1,{_MAX_NAME}}})"')
 
 
 class ReadCall(NamedTuple):
     """A call from `start` to `end` (exclusive). `arguments` None: it names a tool, and its arguments are broken.
 
     `cut`: the text ended inside it. `unclosed`: its arguments are complete; its or its section's closing is missing.
-    `repeated` is a key that is written twice in its arguments.
+    `repeated` is a key that is written twice in its arguments, None if there is none.
     """
 
     name: str
@@ -48,7 +49,7 @@ class ReadCall(NamedTuple):
     cut: bool = False
     broken_at: int | None = None
     unclosed: bool = False
-    repeated: str = ""
+    repeated: str | None = None
 
 
 class CallReader:
@@ -77,6 +78,8 @@ class CallReader:
         calls = [self.one(place)]
         place = calls[0].end
         while not calls[-1].cut:
+            if form.object is not None and calls[-1].arguments is None:
+                place = self._before_close(place)
             if form.section_close:
                 end = self.scan.match(form.section_close, place)
                 if end is not None:
@@ -92,6 +95,12 @@ class CallReader:
                 calls[-1] = calls[-1]._replace(unclosed=True)
                 return calls, self.scan.end
         return calls, place
+
+    def _before_close(self, at: int) -> int:
+        """Where the section's closing follows a call that cannot be read; the same place if that is too short."""
+        core = self.form.section_close.strip()
+        stop = self.scan.find(core, at) if len(core) >= _MIN_CLOSE else -1
+        return at if stop < 0 else stop
 
     def _empty(self, at: int) -> int | None:
         """The end of a section without calls."""
@@ -148,7 +157,7 @@ class _OneCall:
         self.cut = False
         self.unclosed = False
         self.broken_at: int | None = None
-        self.repeated = ""
+        self.repeated: str | None = None
         self.unwritten = False  # the arguments are an empty text
 
     @cached_property
@@ -453,7 +462,7 @@ class _OneCall:
         try:
             value, end, cut, self.repeated, departures = read_value(scan.text, start)
         except NotAValue as error:
-            return self._broken(start, error.at)
+            return self._broken(start, error.at, shape)
         scan.notes += departures
         if not isinstance(value, dict):
             raise MissingPart(start)
@@ -466,14 +475,30 @@ class _OneCall:
         self.cut = cut
         return scan.end if cut else end
 
-    def _broken(self, start: int, at: int) -> int:
-        """An invalid call in JSON, with its name if it can be read."""
-        named = _NAME_IN_OBJECT.match(self.scan.text, start)
-        if named is None or (self.form.unmarked and named.group(1) not in self.tools.names):
+    def _broken(self, start: int, at: int, shape: CallObject) -> int:
+        """An invalid call in JSON, with its name if that is complete before the character `at`."""
+        name = self._name_before(start, at, shape)
+        known = name in self.tools.names
+        if not name or len(name) > _MAX_NAME or (self.form.unmarked and not known):
             raise MissingPart(start)
-        self.name, self.arguments, self.broken_at = named.group(1), None, at
+        self.name, self.arguments, self.broken_at = name, None, at
         self.scan.note(at, "JSON was expected")
         return at
+
+    def _name_before(self, start: int, at: int, shape: CallObject) -> str:
+        """The name in a call in JSON up to the character `at`; "" without one."""
+        try:
+            value = read_value(self.scan.text[start:at], 0).value
+        except (NotAValue, CutOff):
+            return ""
+        inner = value.get(shape.wrapper or "function") if isinstance(value, dict) else None
+        value = inner if isinstance(inner, dict) else value
+        if not isinstance(value, dict) or not value:
+            return ""
+        if not shape.name_key and not isinstance(value.get("name"), str):
+            return str(next(iter(value)))
+        names = (value.get(key) for key in (shape.name_key, *_NAME_KEYS))
+        return next((name for name in names if isinstance(name, str)), "")
 
     def _take_object(self, value: dict[str, Any], shape: CallObject, start: int) -> None:
         """Take name and arguments from a call as an object without wrapper. Raises MissingPart for another object."""
@@ -502,6 +527,9 @@ class _OneCall:
             return False
         if key != shape.name_key or arguments_key != shape.arguments_key:
             self.scan.note(start, f"{shape.name_key!r} and {shape.arguments_key!r} were expected")
+        own = (key, arguments_key, shape.id_key, *EXTRA_MEMBERS)
+        if more := next((each for each in value if each not in own), None):
+            self.scan.note(self._place_of(more, start), f"{more!r} is not a member of a call")
         self.name = name
         self.arguments = self._as_object(value.get(arguments_key, {}), start, arguments_key)
         ids = [value[k] for k in (shape.id_key, "id", "tool_call_id") if isinstance(value.get(k), str | int)]
@@ -521,6 +549,10 @@ class _OneCall:
             return inner
         if isinstance(arguments, str | None) and not text.strip():
             return {}
-        written = re.compile(rf"[\"']?{re.escape(key)}[\"']?\s*:\s*").search(self.scan.text, start)
-        self.broken_at = written.end() if key and written else start
+        self.broken_at = self._place_of(key, start, after=True) if key else start
         return None
+
+    def _place_of(self, key: str, start: int, *, after: bool = False) -> int:
+        """Where a key of an object is written, or what is after it; the object's start if it is spelled otherwise."""
+        written = re.compile(rf"[\"']?{re.escape(key)}[\"']?\s*:\s*").search(self.scan.text, start)
+        return start if written is None else written.end() if after else written.start()

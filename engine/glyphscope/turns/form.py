@@ -44,6 +44,10 @@ class Piece(msgspec.Struct, frozen=True, omit_defaults=True):
         return (self.text, *self.also)
 
 
+EXTRA_MEMBERS = ("id", "type", "index", "tool_call_id")
+"""Members that a call as a JSON object may have in addition to its name and arguments."""
+
+
 def text_pieces(*texts: str) -> list[Piece]:
     """A piece for each text that is not empty."""
     return [Piece("text", text) for text in texts if text]

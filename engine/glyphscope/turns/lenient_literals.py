@@ -28,6 +28,8 @@ _WORD = re.compile(r"[A-Za-z_][\w.\-]*")
 _PADDED = re.compile(r"-?0\d[\d.eE+-]*")
 """A number with leading zeros, which neither JSON nor Python allows."""
 _KEYS = re.compile(r'"((?:[^"\\]|\\.)*+)"\s*:')
+_HALF = re.compile(r"\\u[dD][89a-fA-F]")
+"""An escape of half a character."""
 _KEYWORD = re.compile(r"""[\w.\-]+\s*(?:=(?!=)|\Z)|["'{]?\Z""")
 """A keyword, or the beginning of one at the end of the text."""
 _BARE = re.compile(r"[^\s,{}\[\]<>\"':][^,{}\[\]<>\"'\n]*(?=[,}])")
@@ -54,29 +56,43 @@ class CutOff(Exception):
 class ReadValue(NamedTuple):
     """A value and its end. `cut`: the text ended inside it, and `value` is its complete part.
 
-    `repeated` is the first key that is written twice in one object, "" for none.
+    `repeated` is the first key that is written twice in one object, None if there is none.
     """
 
     value: Any
     end: int
     cut: bool
-    repeated: str
+    repeated: str | None
     departures: list[Departure]
 
 
 def read_value(text: str, at: int) -> ReadValue:
     """The value at a place in JSON or, as a departure where that is left, another one. Raises NotAValue and CutOff."""
-    found = read_json(text, at)
+    found = _read_json(text, at)
     if found is None:
         read = read_literal(text, at)
         reader = JsonReader(calls=False, at=at)
         reader.feed(text[at : read.end])
         left = [Departure(reader.place, "JSON was expected")] if reader.broken else []
         return read._replace(departures=left)
-    value, end = found
+    return _with_repeated(text, at, *found)
+
+
+def _read_json(text: str, at: int) -> tuple[Any, int] | None:
+    """The JSON value at a place, and its end; None if there is none, or one with half a character in a text."""
+    found = read_json(text, at)
+    if found is not None and _HALF.search(text, at, found[1]):
+        reader = JsonReader(calls=False, at=at)
+        reader.feed(text[at : found[1]])
+        return None if reader.broken else found
+    return found
+
+
+def _with_repeated(text: str, at: int, value: Any, end: int) -> ReadValue:
+    """A value in JSON, with the first key that is written twice in one object."""
     keys = _KEYS.findall(text, at, end)
-    if len(keys) == len(set(keys)):
-        return ReadValue(value, end, False, "", [])
+    if len(keys) == len(set(keys)) and not any("\\" in key for key in keys):
+        return ReadValue(value, end, False, None, [])
     return _Lenient(text, at, max_depth=end).whole()._replace(value=value)
 
 
@@ -135,8 +151,9 @@ class _Lenient(LiteralReader):
         builder.take(self._out)
         if not builder.root:
             raise CutOff
-        key, place = builder.repeated
-        if key:
+        key = None
+        if builder.repeated is not None:
+            key, place = builder.repeated
             self._departures.append(Departure(place, f"{key!r} is written twice"))
         end = self.place if self.done else len(self._text)
         return ReadValue(builder.root[0], end, not self.done, key, self._departures)
@@ -252,9 +269,9 @@ def _in_json(word: str) -> str:
 def whole_value(text: str) -> ReadValue | None:
     """The value that a text is in any of the notations, without white space around it; None for another text."""
     stripped = text.strip()
-    found = read_json(stripped, 0) if stripped else None
+    found = _read_json(stripped, 0) if stripped else None
     if found is not None and found[1] == len(stripped):
-        return ReadValue(*found, False, "", [])
+        return _with_repeated(stripped, 0, *found)
     try:
         read = read_literal(stripped + " ")
     except (NotAValue, CutOff):

@@ -42,7 +42,7 @@ class TurnCall(msgspec.Struct, frozen=True):
     complete: bool = True
     id: str = ""
     broken_at: int | None = None
-    repeated: str = ""
+    repeated: str | None = None
 
 
 class Turn(msgspec.Struct, frozen=True):

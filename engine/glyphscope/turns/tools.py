@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from glyphscope.notation.scalars import ARRAY, OBJECT, STRING
+from glyphscope.notation.scalars import ARRAY, KIND_WORDS, OBJECT, STRING
 from glyphscope.registry import ToolRegistry
 from glyphscope.validation.schema import SchemaSet
 from glyphscope.validation.spec import Spec, SpecPlace
@@ -31,6 +31,11 @@ class ArgumentTypes:
     def string(self) -> bool:
         """Whether a string is allowed; True if nothing is known."""
         return self.kinds == 0 or bool(self.kinds & STRING)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The JSON types; none if nothing is known."""
+        return tuple(word for kind, word in KIND_WORDS.items() if self.kinds & kind)
 
     def is_list(self, name: str, item: str) -> bool:
         """Whether members beginning with that name form a list, whose items have the name `item`."""

@@ -16,16 +16,13 @@ import msgspec
 from glyphscope.events import Code, FieldChanged, RunEvent, Violation
 from glyphscope.notation import structure as s
 from glyphscope.registry import ToolRegistry
+from glyphscope.turns.form import EXTRA_MEMBERS
 from glyphscope.validation.call import CallValidator
 from glyphscope.validation.call_level import CallKeys, CallLevel
 from glyphscope.validation.candidates import Candidate
 from glyphscope.validation.reasons import Reason
 from glyphscope.validation.spec import ANYTHING
 from glyphscope.validation.streaming_validator import JudgedCall, Limits, StreamingValidator
-
-_EXTRAS = ("id", "type", "index", "tool_call_id")
-"""Members that a call as a JSON object may have in addition to its name and arguments."""
-
 
 _OF_THE_TURN = ("LEADING_TEXT", "TRAILING_TEXT", "NO_TOOL_CALL")
 """Violations that do not belong to a call."""
@@ -62,7 +59,7 @@ class OneCallValidator(CallValidator):
         self, registry: ToolRegistry, index: int, limits: Limits, keys: tuple[str, str, str]
     ) -> None:
         name, arguments, own_id = keys
-        extras = tuple(dict.fromkeys((*_EXTRAS, own_id) if own_id else _EXTRAS))
+        extras = tuple(dict.fromkeys((*EXTRA_MEMBERS, own_id) if own_id else EXTRA_MEMBERS))
         own = CallKeys(name, arguments, extras, relative=True)
         super().__init__(registry, "json", "name-arguments", keys=own, limits=limits)
         self.index = index

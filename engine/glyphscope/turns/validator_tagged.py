@@ -17,7 +17,15 @@ from typing import Any
 from glyphscope.base.lines import common_length
 from glyphscope.notation import structure as s
 from glyphscope.notation.ahead import Ended
-from glyphscope.turns.arguments_tagged import BEGUN_BEFORE, doubled, lacks_space, untyped, value_of
+from glyphscope.turns.arguments_tagged import (
+    BEGUN_BEFORE,
+    doubled,
+    lacks_space,
+    link_of,
+    said_types,
+    untyped,
+    value_of,
+)
 from glyphscope.turns.tools import ArgumentTypes
 from glyphscope.turns.validator_arguments import CallText, Driver
 from glyphscope.turns.validator_markers import Finder, FoundMarker, Marker, heads_of, lost_of, signs_of
@@ -89,6 +97,7 @@ class Parameter(Driver):
         yield from self._read_link(link, written)
         self._types = types = self.call.tools.types(self._tool, key)
         self._key, self._closing = key, self._form.closing(key)
+        self._compare_types()
         self.validator.begin_value(self.text.place)
         if again := (yield from self.text.one_of(doubled(self._form, self._link))):
             self.text.skip(len(again))
@@ -102,15 +111,15 @@ class Parameter(Driver):
             whole = yield from nested.read(key, types)  # members; None: a text
             if whole is not None:
                 self._stop(self.text.place, self.text.place) if whole else self._break(self.text.place)
-        # a string, if both the link and the argument's types say so
-        said = {kind for kind, link in self._form.typed.items() if link == self._link}
-        as_string = bool(self._mark) or (said == {"string"} and types.string)
+        # a string, or another value, if both the link and the argument's types say so
+        said = said_types(self._form, self._link)
         self._value = ValueText(
             self.validator,
             types,
             self.text.place,
             self.call.limits,
-            as_string=as_string,
+            as_string=bool(self._mark) or (said == {"string"} and types.string),
+            as_data=bool(said) and "string" not in said,
             empty=bool(self._form.item),
         )
         yield from self._read_text() if self._closing.strip() else self._read_unclosed()
@@ -157,6 +166,13 @@ class Parameter(Driver):
         if (yield from self.text.char()).isspace() and lacks_space(link, written):
             self._departed(self.text.place, link)
             self._break(self.text.place)
+
+    def _compare_types(self) -> None:
+        """Report a link that declares only types that the argument does not have, where it leaves a right one."""
+        link, said, own = self._link, said_types(self._form, self._link), self._types.names
+        meant = link_of(self._form, own)
+        if said and meant and said.isdisjoint(own):
+            self._departed(self.text.place - len(link) + common_length(link, meant), meant)
 
     # its text
 

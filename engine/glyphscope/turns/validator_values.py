@@ -141,13 +141,14 @@ class EitherValue:
 class ValueText:
     """The value of a parameter, or of a tag inside one, read by its types.
 
-    `as_string`: the marker before it declares a string. `empty`: an empty text may be an empty list or object.
-    A text that cannot be a value of these types is reported at the first character that rules it out.
+    `as_string`: the marker before it declares a string, `as_data`: another value. `empty`: an empty text may be an
+    empty list or object. A text that cannot be a value of these types is reported at the first character that rules it
+    out.
     """
 
     def __init__(
         self, validator: OneCallValidator, types: ArgumentTypes, at: int, limits: Limits, *, as_string: bool,
-        empty: bool,
+        empty: bool, as_data: bool = False,
     ) -> None:  # fmt: skip
         self._validator = validator
         self._empty = types.empty if empty else None
@@ -156,7 +157,7 @@ class ValueText:
         self._reading: RawValue | TypedValue | EitherValue
         if as_string or types.only_string:
             self._reading = RawValue(validator, at)
-        elif types.string:
+        elif types.string and not as_data:
             self._reading = EitherValue(validator, at, limits)
         else:
             self._reading = TypedValue(validator, at, limits.depth)

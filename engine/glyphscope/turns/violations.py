@@ -43,7 +43,7 @@ def call_violations(call: TurnCall, tools: TurnTools) -> list[CallViolation]:
     if call.arguments is None:
         at = call.start if call.broken_at is None else call.broken_at
         return [*found, CallViolation("SYNTAX", "the arguments cannot be read", char=at)]
-    if call.repeated:
+    if call.repeated is not None:
         path = to_pointer([call.repeated]) if call.repeated in call.arguments else ""
         found.append(
             CallViolation("DUPLICATE_ARGUMENT", f"{call.repeated!r} is already given", path, char=call.start)
