@@ -102,6 +102,14 @@ def test_the_same_texts_match_as_in_llguidance(seed: int, make: Callable[[Random
     assert all(start.feed(each).accepted for each in sample_texts(grammar, 5))
 
 
+def test_the_white_space_of_a_value_of_a_schema_is_that_of_llguidance() -> None:
+    """Without end after the value, a model could fill its answer with it."""
+    text = 'start: "x" %json {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]} "."?'
+    listed = ['x{"a":1}', 'x{ "a" :\n1\t}.', 'x {"a":1}', 'x{"a":1} .', 'x{"a":1}\n', 'x{"a":1}. ']
+    start = compile_grammar(check_lark(text, ask=False).grammar).start()
+    assert [start.feed(each).accepted for each in listed] == list(service.read_texts(text, listed))
+
+
 def test_the_characters_that_may_follow_are_those_that_keep_a_text_alive() -> None:
     for seed in range(rounds(RANDOM_GRAMMARS, 2_000)):
         random = Random(1000 + seed)

@@ -60,6 +60,7 @@ CASES: list[tuple[str, str]] = [
     ('start: "a"*?', "bad-repetition"),
     ('start: "a"{3,1}', "repetition-order"),
     ("start: " + "(" * 29 + '"a"' + ")" * 29, "nested-too-deep"),
+    ("start: X\nX[lazy]: /a/", "bad-attribute"),
     ("start: x\nx[foo=3]: /a/", "bad-attribute"),
     ('start: x\nx[stop="a", suffix="b"]: /a/', "bad-attribute"),
     ('start: x\nx[capture="a"i]: /a/', "bad-attribute"),

@@ -85,7 +85,8 @@ def check_format(form: Mapping[str, Any]) -> LarkCheck:
 
 
 def _value(schema: Any) -> Grammar:
-    return build_value_grammar(schema, "json", white_space="any")
+    """As in llguidance, white space is possible inside of a value, and not around it."""
+    return build_value_grammar(schema, "json", white_space="any", alone=False)
 
 
 def _of_rules(syntax: LarkSyntax, grammar: Grammar) -> list[Diagnostic]:

@@ -16,7 +16,7 @@ from glyphscope.grammar.builder.values import build_values
 from glyphscope.grammar.notation_syntax import NotationSyntax, WhiteSpace, notation_syntax
 from glyphscope.grammar.rules import RuleBook
 from glyphscope.grammar.time_limit import limited, note_made
-from glyphscope.grammar.tree import Grammar, Node, Origin, RuleRef, Unenforced, alt, seq
+from glyphscope.grammar.tree import EMPTY, Grammar, Node, Origin, RuleRef, Unenforced, alt, seq
 from glyphscope.registry import Tool, ToolRegistry, normalise
 from glyphscope.registry.check import check_schema
 from glyphscope.registry.document import plain
@@ -102,15 +102,23 @@ class ToolRules:
 
 
 def build_value_grammar(
-    schema: Any, notation: Notation, *, white_space: WhiteSpace = "none", order: ArgumentOrder = "schema"
+    schema: Any,
+    notation: Notation,
+    *,
+    white_space: WhiteSpace = "none",
+    order: ArgumentOrder = "schema",
+    alone: bool = True,
 ) -> Grammar:
-    """The grammar of a JSON Schema of any draft, in that notation; `white_space` applies to JSON.
+    """The grammar of a JSON Schema of any draft, in that notation; `white_space` applies to JSON, and without `alone`
+    not to the text around the value.
 
     Raises GrammarError, with the JSON Pointer, if no value can exist or the schema is invalid.
     """
     with limited():
         rules = ToolRules(RuleBook(), order, closed=False)
         syntax, tool = notation_syntax(notation, white_space), schema_tool(schema)
+        if not alone:
+            syntax = replace(syntax, margin=EMPTY)
         return note_made(rules.grammar(rules.add("value", tool, syntax, whole_value).name))
 
 

@@ -190,7 +190,10 @@ class _Parser(Parameters):
             unsupported = begin.start, self._last_end(), "priorities"
         attributes = Attributes()
         self._references = []
-        if not is_terminal and self.next.kind == "[":
+        if self.next.kind == "[":
+            if is_terminal:
+                message = f"Only a rule has attributes, whose name is in lower case. Write such a rule around {head.text}."
+                raise self.problem("bad-attribute", message)
             attributes = self._attributes(head)
         self._colon(head)
         body = self._alternatives()
