@@ -40,6 +40,8 @@ FILES = [
     ("suite.json", SUITE, [(2, 16, "error", "suite"), (2, 16, "error", "suite"), (2, 23, "error", "suite")]),
     ("custom.json", CUSTOM, [(2, 96, "error", "undefined-rule"), (3, 105, "error", "undefined-name")]),
     ("api.yaml", OPENAPI, [(5, 10, "error", "uncallable")]),
+    ("bad.yaml", 'openapi: 3.1.0\ninfo: {title: "é"}\npaths: [\n', [(4, 1, "error", "json")]),
+    ("twice.yaml", "openapi: 3.1.0\n# é\npaths: {}\npaths: {}\n", [(4, 1, "error", "json")]),
     ("g.gbnf", 'root ::= x "é"\n', [(1, 10, "error", "undefined-rule")]),
     ("g.lark", 'start: "a"\n  // c\n  | "b"\n', [(3, 3, "error", "line-before-bar")]),
 ]  # fmt: skip
@@ -130,6 +132,17 @@ def test_sarif_has_the_required_members_a_rule_for_each_code_and_the_fixes(folde
     assert change["replacements"][0]["insertedContent"] == {"text": '"'}
 
 
-def test_a_file_that_cannot_be_read_is_bad_input(folder):
+def test_a_file_that_cannot_be_read_is_bad_input_and_the_others_are_checked(folder):
     done = command("lint", "missing.gbnf")
-    assert done.exit_code == 2 and "missing.gbnf" in done.stderr
+    assert done.exit_code == 2 and "missing.gbnf" in done.stderr and not done.stdout
+    done = command("lint", "missing.gbnf", "g.gbnf", ".", "--sarif", "out.sarif")
+    assert done.exit_code == 2 and "g.gbnf:1:10" in done.stdout and "1 file: 1 error" in done.stdout
+    assert "missing.gbnf" in done.stderr and "folder" in done.stderr
+    assert len(json.loads((folder / "out.sarif").read_text())["runs"][0]["results"]) == 1
+    assert json.loads(command("lint", "missing.gbnf", "fine.json", "--json").stdout)["ok"] is False
+
+
+def test_a_byte_that_is_not_utf_8_has_its_place(folder):
+    (folder / "tools.json").write_bytes('\ufeff{"é":\n "a'.encode() + b'\xff"}')
+    (problem,) = json.loads(command("lint", "tools.json", "--json").stdout)["problems"]
+    assert (problem["line"], problem["column"]) == (2, 4)

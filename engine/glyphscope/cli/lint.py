@@ -12,12 +12,13 @@ from urllib.parse import quote
 import typer
 from rich.text import Text
 
+from glyphscope.base.errors import GlyphscopeError
 from glyphscope.base.figures import pluralize
 from glyphscope.base.inputs import files_below
 from glyphscope.base.visible import visible
 from glyphscope.cli.inputs import InputError, read_bytes
 from glyphscope.cli.options import FilesBelowOption, JsonOption
-from glyphscope.cli.output import SEVERITY_MARKS, console, print_json, print_line, print_text, to_json
+from glyphscope.cli.output import SEVERITY_MARKS, console, print_error, print_json, print_line, print_text, to_json
 from glyphscope.cli.problems import CODES, FileProblem, problems
 from glyphscope.store import atomic_write
 
@@ -41,21 +42,36 @@ def lint(
     below: FilesBelowOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List the problems of files, each with its line and column. Exit code 1 if there is an error."""
+    """List the problems of files, each with its line and column. Exit code 1 if there is an error, 2 if a file cannot
+    be read; those of the other files are listed.
+    """
     if github and as_json:
         raise InputError("--github and --json exclude each other.", hint="Give one of them.")
+    found: list[FileProblem] = []
+    unread: list[GlyphscopeError] = []
     with files_below(*(below or ())):
-        found = [{"file": file, **problem} for file in files for problem in problems(read_bytes(file), file)]
+        for file in files:
+            try:
+                data = read_bytes(file)
+            except GlyphscopeError as error:
+                unread.append(error)
+            else:
+                found += ({"file": file, **problem} for problem in problems(data, file))
     if sarif is not None:
         atomic_write(sarif, to_json(_sarif(found)) + b"\n")
     counts = Counter(problem["severity"] for problem in found)
     if as_json:
-        print_json({"ok": not counts["error"], "problems": found})
+        print_json({"ok": not counts["error"] and not unread, "problems": found})
     else:
         for problem in found:
             print_line(_command(problem)) if github else console().print(_line(problem))
         words = ", ".join(pluralize(counts[each], each) for each in SEVERITY_MARKS if counts[each])
-        print_text(f"{pluralize(len(files), 'file')}: {words or 'no problems'}")
+        if len(files) > len(unread):
+            print_text(f"{pluralize(len(files) - len(unread), 'file')}: {words or 'no problems'}")
+    for error in unread:
+        print_error(error)
+    if unread:
+        raise typer.Exit(2)
     raise typer.Exit(1 if counts["error"] or (strict and counts["warning"]) else 0)
 
 

@@ -75,7 +75,7 @@ def problems(data: bytes | str, file: str) -> Iterator[FileProblem]:
         found += _of_suite(data, file) if is_suite else _of_tools(document)
     except (RegistryError, SuiteError) as error:
         found.append(_Found("error", "json", "", error.words))
-        syntax = error.__context__.pos if isinstance(error.__context__, json.JSONDecodeError) else 0
+        syntax = _where_reading_ended(error)
     text = data.decode("utf-8", "replace") if isinstance(data, bytes) else data
     text = text.removeprefix("\ufeff")
     lines = Lines(text)
@@ -87,6 +87,19 @@ def problems(data: bytes | str, file: str) -> Iterator[FileProblem]:
         said = {"severity": each.severity, "code": each.code, "message": each.message}
         entries.append(((start, end), {**said, **lines.span(start, end), "pointer": each.pointer, **fix}))
     yield from (entry for _, entry in sorted(entries, key=lambda each: each[0]))
+
+
+def _where_reading_ended(error: BaseException | None) -> int:
+    """The code point at which a text is not UTF-8, JSON or YAML, by the error of its decoder; 0 if none says so."""
+    while error is not None:
+        if isinstance(error, json.JSONDecodeError):
+            return error.pos
+        if isinstance(error, UnicodeDecodeError):
+            return len(error.object[: error.start].decode().removeprefix("\ufeff"))
+        if (mark := getattr(error, "problem_mark", None)) is not None:  # of YAML, which is an extra
+            return int(mark.index)
+        error = error.__context__
+    return 0
 
 
 def places_of(text: str, pointers: Iterable[str]) -> Mapping[str, TextPlace]:
