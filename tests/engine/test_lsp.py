@@ -1,5 +1,6 @@
 """`glyphscope lsp`, as an editor uses it, through pytest-lsp's client: on llama.cpp's grammars and on broken ones."""
 
+import asyncio
 import re
 from pathlib import Path
 
@@ -12,6 +13,8 @@ from pygls.exceptions import JsonRpcException
 
 from expected_texts import as_in_file, blocks_of
 from glyphscope.grammar.gbnf import check_gbnf
+from glyphscope.cli.lsp import documents
+from glyphscope.grammar.languages import GBNF
 from lsp_editor import Editor, row
 
 pytestmark = pytest.mark.slow
@@ -54,7 +57,7 @@ def test_a_session_shows_what_the_window_shows(editor):
         "number)", "digits)"
     )
     for wrong, why in {
-        "two words": "cannot replace the name number. Use letters and hyphens",
+        "two words": "cannot replace the name number. Use letters, digits and hyphens",
         "list": "There is a rule list already",
     }.items():
         with pytest.raises(JsonRpcException, match=why):
@@ -77,6 +80,16 @@ def test_a_new_name_is_one_that_the_engine_reads_as_the_same_kind(editor):
     assert editor.renamed("a.gbnf", (0, 10), "my-rule") == "root ::= my-rule\nmy-rule ::= root\n"
 
 
+def test_a_name_in_a_text_of_several_lines_is_not_the_rule(editor):
+    text = 'root ::= "a\nitem ::= " item [\\n\nitem] # item "\nitem ::= "item"\n'
+    editor.open("lines.gbnf", text)
+    assert editor.renamed("lines.gbnf", (1, 11), "x") == text.replace('" item', '" x').replace("\nitem ::= \"i", "\nx ::= \"i")
+    assert editor.definition("lines.gbnf", (1, 11)) == "3:0-3:4"
+    assert editor.renamed("lines.gbnf", (1, 1), "x") == text, "inside of the literal"
+    editor.change("lines.gbnf", 'root ::= "a item\nitem ::= "b" # it\'s\n')
+    assert editor.references("lines.gbnf", (1, 1)) == ["1:0-1:4"], "while a quote is open, each line is read alone"
+
+
 def test_the_newest_text_is_answered_while_an_older_one_is_analysed(editor):
     """Reading 60,000 literals takes seconds; the answer to the next text does not wait for that."""
     slow = "root ::= " + " ".join(f'"a{number}"' for number in range(60_000)) + "\n"
@@ -87,6 +100,32 @@ def test_the_newest_text_is_answered_while_an_older_one_is_analysed(editor):
     assert len(editor.open("a.gbnf", GRAMMAR)) == 1
     assert editor.completions("a.gbnf", (2, 16)) == ["number"]
     assert editor.reports("a.gbnf") == 2
+
+
+def test_problems_stay_if_the_long_analysis_fails_and_a_closed_text_keeps_no_question_waiting(monkeypatch):
+    def fail(_grammar):
+        raise ValueError("a defect")
+
+    monkeypatch.setattr(documents, "ambiguous_rules", fail)
+    monkeypatch.setattr(documents, "IDLE", 0.0)
+    reports = []
+
+    async def session():
+        text = documents.OpenText(
+            "a.gbnf", GBNF, "utf-16", lambda each: reports.append((each.failed, len(each.findings.problems)))
+        )
+        text.change(GRAMMAR, 1)
+        while len(reports) < 2:
+            await asyncio.sleep(0.001)
+        text.change(GRAMMAR * 2, 2)
+        question = asyncio.ensure_future(text.known())
+        await asyncio.sleep(0)
+        text.close()
+        return await asyncio.wait_for(question, 10)
+
+    assert asyncio.run(session()).problems == []
+    (first, found), (second, kept) = reports
+    assert first is None and str(second) == "a defect" and kept == found > 0
 
 
 def test_a_hover_says_what_a_rule_accepts_and_costs(editor):

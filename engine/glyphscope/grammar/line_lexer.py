@@ -1,7 +1,7 @@
 """Splits a grammar's text into words, a line at a time: for colours, completion, and finding a rule while typing.
 
-It is only a lexer: it never fails, reads no more than one line, and is correct if the text is. Positions count
-characters of the given line or text from 0. The window's editor, `glyphscope lsp` and the Pygments lexers use it.
+It is only a lexer: it never fails, and is correct if the text is. Positions count characters of the given line or text
+from 0. The window's editor, `glyphscope lsp` and the Pygments lexers use it.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
@@ -24,6 +24,7 @@ _GBNF = {
     "mark": r"::=|[|*+?.()]",
 }
 """`token` before `name`, `comment` before all: if two could begin, the first wins, as in llama.cpp."""
+_GBNF_ACROSS = {"literal": r'"(?:[^"\\]|\\[\s\S])*"?', "class": r"\[(?:[^\]\\]|\\[\s\S])*\]?"}
 _LARK = {
     "comment": r"(?:#|//).*",
     "literal": r'"(?:[^"\\\n]|\\.)*(?:"i?)?',
@@ -52,24 +53,35 @@ class LineLexer:
     sign: str
     names: tuple[re.Pattern[str], ...]
     """The forms of names; in Lark, of rules and of terminals."""
+    across: Mapping[str, str] = field(default_factory=dict)
+    """The kinds that may contain line breaks, with their expressions in a whole text."""
 
     @cached_property
     def _word(self) -> re.Pattern[str]:
         return re.compile("|".join(f"(?P<{kind}>{words})" for kind, words in self.kinds.items()))
 
+    @cached_property
+    def _word_of_text(self) -> re.Pattern[str]:
+        kinds = {**self.kinds, **self.across}
+        return re.compile("|".join(f"(?P<{kind}>{words})" for kind, words in kinds.items()))
+
     def words(self, line: str) -> Iterator[Word]:
-        """The words of a line, or of a text of several lines."""
-        for match in self._word.finditer(line):
-            yield Word(match.lastgroup or "mark", match.group(), match.start(), match.end())
+        """The words of a line, or of the lines of a text, each alone."""
+        return _words(self._word, line)
+
+    def words_of_text(self, text: str) -> Iterator[Word]:
+        """The words of a text as the engine reads it; each line alone if a word with line breaks is not closed."""
+        if self.across:
+            closed = {"literal": '"', "class": "]"}
+            found = list(_words(self._word_of_text, text))
+            if all(len(word.text) > 1 and word.text.endswith(closed.get(word.kind, ""))
+                   for word in found if word.kind in self.across):  # fmt: skip
+                return iter(found)
+        return self.words(text)
 
     def name_at(self, line: str, index: int) -> Word | None:
         """The rule name that contains the place or ends there."""
-        for word in self.words(line):
-            if word.start > index:
-                return None
-            if word.end >= index and word.kind in ("name", "definition"):
-                return word
-        return None
+        return _name_at(self.words(line), index)
 
     def definition_in(self, line: str) -> Word | None:
         """The first rule that is defined on the line."""
@@ -77,22 +89,22 @@ class LineLexer:
             return None
         return next((word for word in self.words(line) if word.kind == "definition"), None)
 
+    def name_in(self, text: str, index: int) -> Word | None:
+        """Like `name_at`, in a text of several lines."""
+        return _name_at(self.words_of_text(text), index)
+
     def find_definition(self, text: str, name: str) -> int | None:
         """The position at which the rule of that name is defined."""
-        for match in re.finditer(rf"(?<![A-Za-z0-9_-]){re.escape(name)}(?![A-Za-z0-9_-])", text):
-            line = text.rfind("\n", 0, match.start()) + 1
-            end = text.find("\n", match.end())
-            place = match.start() - line
-            found = self.name_at(text[line : end if end >= 0 else len(text)], place)
-            if found is not None and found.start == place and found.kind == "definition":
-                return match.start()
-        return None
+        if name not in text:
+            return None
+        found = (word for word in self.words_of_text(text) if word.kind == "definition" and word.text == name)
+        return next((word.start for word in found), None)
 
     def occurrences(self, text: str, name: str) -> list[int]:
         """Return the positions at which the rule is defined and used, except in literals, classes and comments."""
         if name not in text:
             return []
-        named = (word for word in self.words(text) if word.kind in ("name", "definition"))
+        named = (word for word in self.words_of_text(text) if word.kind in ("name", "definition"))
         return [word.start for word in named if word.text == name]
 
     def is_name(self, text: str, of: str = "") -> bool:
@@ -113,6 +125,20 @@ class LineLexer:
             if last.kind == "class" and (len(last.text) == 1 or last.text[-1] not in "]/"):
                 return False
         return self.definition_in(before) is not None or before[:1] in (" ", "\t", "|", "(")
+
+
+def _words(word: re.Pattern[str], text: str) -> Iterator[Word]:
+    for match in word.finditer(text):
+        yield Word(match.lastgroup or "mark", match.group(), match.start(), match.end())
+
+
+def _name_at(words: Iterator[Word], index: int) -> Word | None:
+    for word in words:
+        if word.start > index:
+            return None
+        if word.end >= index and word.kind in ("name", "definition"):
+            return word
+    return None
 
 
 def prefix_of(before: str) -> str:
@@ -137,7 +163,7 @@ MAX_OFFERED = 200
 
 
 LEXERS = {
-    "GBNF": LineLexer(_GBNF, "::=", (re.compile(r"[A-Za-z0-9-]+"),)),
+    "GBNF": LineLexer(_GBNF, "::=", (re.compile(r"[A-Za-z0-9-]+"),), _GBNF_ACROSS),
     "Lark": LineLexer(_LARK, ":", (re.compile(r"_?[a-z][_a-z0-9-]*"), re.compile(r"_?[A-Z][_A-Z0-9-]*"))),
 }
 """By the name of the language."""

@@ -84,19 +84,23 @@ class OpenText:
             self._work = asyncio.ensure_future(self._analyse())
 
     def close(self) -> None:
-        """Stop the analysis."""
+        """Stop the analysis. Questions that wait for it are answered as if nothing was found."""
         self._changes += 1
         if self._work is not None:
             self._work.cancel()
+        self.findings = Findings(self.places.text, [])
+        self._known.set()
 
     async def known(self) -> Findings:
         """The findings in the newest text, as soon as it is analysed."""
-        await self._known.wait()
+        while not self._known.is_set():  # also if the text changed before this wait ended
+            await self._known.wait()
         return self.findings
 
     async def _analyse(self) -> None:
         while True:
             at, text = self._changes, self.places.text
+            found = Findings(text, [])
             self._changed.clear()
 
             def outdated(at: int = at) -> bool:
@@ -117,7 +121,7 @@ class OpenText:
                 pass
             except Exception as error:  # a defect of the analysis: the next text is analysed again
                 self.failed = error
-                self._show(Findings(text, []))
+                self._show(found)  # of the long analysis: what the quick one found
                 self.failed = None
             if not outdated():
                 return

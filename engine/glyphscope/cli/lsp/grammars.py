@@ -56,10 +56,8 @@ def lexer_of(opened: OpenText) -> LineLexer:
 def name_at(opened: OpenText, position: types.Position) -> tuple[str, types.Range] | None:
     """The rule's name at a position."""
     places = opened.places
-    start = places.lines.start(position.line + 1)
-    line = places.lines.line(position.line + 1)
-    word: Word | None = lexer_of(opened).name_at(line, places.offset(position) - start)
-    return (word.text, places.span(start + word.start, start + word.end)) if word else None
+    word: Word | None = lexer_of(opened).name_in(places.text, places.offset(position))
+    return (word.text, places.span(word.start, word.end)) if word else None
 
 
 def occurrences(opened: OpenText, name: str) -> list[types.Range]:
@@ -81,7 +79,7 @@ def completions(opened: OpenText, position: types.Position) -> list[types.Comple
     prefix = prefix_of(before)
     here = places.offset(position)
     place = places.span(here - len(prefix), here)
-    words = list(lexer.words(places.text))
+    words = list(lexer.words_of_text(places.text))
     defined = {word.text: word.start for word in words if word.kind == "definition"}
     after, kind = "", types.CompletionItemKind.Function
     if opened.language is LARK and before.lstrip().startswith(_IMPORT):

@@ -187,7 +187,7 @@ def _names(server: Server) -> None:
             words += (
                 ", small ones for a rule, capital ones for a terminal."
                 if text.language is LARK
-                else " and hyphens."
+                else ", digits and hyphens."
             )
             raise JsonRpcInvalidParams(words)
         if params.new_name != old and grammars.definition(text, params.new_name):
