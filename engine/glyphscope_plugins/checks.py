@@ -19,6 +19,7 @@ from glyphscope.base.figures import byte_size, duration
 from glyphscope.base.inputs import read_file
 from glyphscope.processes import own_command
 from glyphscope.registry import load_registry
+from glyphscope.registry.document import parse_text
 from glyphscope.tools.source import Answer, Answering
 
 SECONDS = 120.0
@@ -53,8 +54,13 @@ async def check_call(
     *, text: str, tools: Any, template: str = "", thinking: bool | None = None, **options: str
 ) -> Answer:
     """The verdict on a call, or with a template on a whole turn. Raises ToolError, as all here."""
+    if not template and thinking is not None:
+        raise ToolError("thinking needs a template.", hint="Give template, or omit thinking.")
+    if template and options:
+        given = " and ".join(sorted(options))
+        raise ToolError(f"With template, there is no {given}: the template says how calls are written.")
     with _Work() as work:
-        registry = f"--registry={work.json('registry', tools)}"
+        registry = f"--registry={work.json('tools', tools)}"
         if template:
             line = work.json("answer", {"text": text, "thinking": thinking})
             return await work.answer(
@@ -79,10 +85,17 @@ async def test_enforcement(*, tools: Any = None, schema: Any = None, **options: 
     """The number of constraints that each engine enforces, by example, and each that one does not."""
     _one_of(tools=tools, schema=schema)
     with _Work() as work:
-        given = tools if schema is None else [{"name": "arguments", "parameters": schema}]
-        registry = f"--registry={work.json('registry', given)}"
+        name, given = "tools", tools
+        if schema is not None:
+            name, given = "schema", [{"name": "arguments", "parameters": work.value("schema", schema)}]
+        registry = f"--registry={work.json(name, given)}"
         asked = {"notation": "json"} | options
-        _, found = await work.answer("grammar", "build", "--report", "--json", registry, *_words(asked))
+        try:
+            _, found = await work.answer("grammar", "build", "--report", "--json", registry, *_words(asked))
+        except ToolError as error:
+            if schema is None:
+                raise
+            raise ToolError(error.message.replace(" /0/parameters", " "), hint=error.hint) from None
         found["proofs"] = [each for each in found["proofs"] if each["status"] != "enforced"]
         return json.dumps(found, ensure_ascii=False), found
 
@@ -91,8 +104,10 @@ async def build_grammar(*, tools: Any = None, schema: Any = None, **options: str
     """The grammar of every call of the tools, or of every value of the schema, with what it does not enforce."""
     _one_of(tools=tools, schema=schema)
     with _Work() as work:
-        kind, value = ("schema", schema) if tools is None else ("registry", tools)
-        source = f"--{kind}={work.json(kind, value)}"
+        if tools is None:
+            source = f"--schema={work.json('schema', schema)}"
+        else:
+            source = f"--registry={work.json('tools', tools)}"
         return await work.answer("grammar", "build", "--json", source, *_words(options))
 
 
@@ -116,10 +131,19 @@ class _Work(tempfile.TemporaryDirectory[str]):
         return name
 
     def json(self, name: str, value: Any) -> str:
-        """The name of a new file with this value; a text is the path of one."""
-        return (
-            _path(value) if isinstance(value, str) else self.file(f"{name}.json", json.dumps(value).encode())
-        )
+        """The name of a new file with this value, which is that of the argument; a text is the path of one, or JSON, as
+        some clients write it.
+        """
+        if isinstance(value, str) and not value.lstrip().startswith(("{", "[")):
+            return _path(value)
+        return self.file(name, _bytes(value) if isinstance(value, str) else json.dumps(value).encode())
+
+    def value(self, name: str, value: Any) -> Any:
+        """The value, also of a file or JSON that a text names or is. Raises GlyphscopeError."""
+        if not isinstance(value, str):
+            return value
+        path = Path(self.name, self.json(name, value))
+        return parse_text(read_file(path, MOST, "a schema", error=ToolError), name)
 
     async def run(self, *words: str) -> tuple[bytes, str]:
         """The output of the command, and its notes. Raises ToolError with its error."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from functools import partial
 from pathlib import Path
@@ -102,6 +103,21 @@ def test_what_is_not_enforced_is_answered_with_a_text_that_gets_through() -> Non
 
 
 @pytest.mark.slow
+def test_tools_and_schemas_may_be_json_as_text_or_a_file(tmp_path: Path) -> None:
+    """Models often write an argument that is a list or an object as text."""
+    file = tmp_path / "minutes.json"
+    file.write_text(json.dumps(TIMER["parameters"]))
+    called, built, *tested = ask(
+        ("check_call", {"text": CALL % 12, "tools": json.dumps([TIMER], indent=1)}),
+        ("build_grammar", {"schema": json.dumps(MINUTES), "to": "gbnf", "notation": "json"}),
+        ("test_enforcement", {"schema": json.dumps(TIMER["parameters"])}),
+        ("test_enforcement", {"schema": str(file)}),
+    )
+    assert called.structured_content["valid"] and "[1-9]" in built.structured_content["grammar"]
+    assert [result.structured_content["counts"]["mask"]["enforced"] for result in tested] == [5, 5]
+
+
+@pytest.mark.slow
 def test_a_record_is_explained_in_figures_and_in_words() -> None:
     [result] = ask(("explain_record", {"file": RUN}))
     assert result.structured_content["stages"][0]["fields"]
@@ -110,14 +126,21 @@ def test_a_record_is_explained_in_figures_and_in_words() -> None:
 
 @pytest.mark.slow
 def test_an_error_says_what_where_and_what_to_do() -> None:
-    missing, broken, unnamed, both = ask(
+    missing, broken, unnamed, both, of_schema, not_json, idle, twice = ask(
         ("check_call", {"text": "", "tools": "/none/tools.json"}),
         ("check_call", {"text": "", "tools": [{"name": "x", "parameters": {"type": "objct"}}]}),
         ("check_call", {"text": ""}),
         ("build_grammar", {"tools": [TIMER], "schema": MINUTES}),
+        ("test_enforcement", {"schema": MINUTES}),
+        ("build_grammar", {"tools": '[{"name": "x",]'}),
+        ("check_call", {"text": "", "tools": [TIMER], "thinking": True}),
+        ("check_call", {"text": "", "tools": [TIMER], "template": TEMPLATE, "notation": "json"}),
     )
     assert words(missing) == "error: There is no such file.\n  in: /none/tools.json\n  do: Check the path."
-    assert "registry.json" in words(broken) and "/0/parameters/type" in words(broken)
+    assert "in: tools\n" in words(broken) and "/0/parameters/type" in words(broken)
+    assert "in: schema\n" in words(of_schema) and "  /type: " in words(of_schema)
+    assert "in: tools\n" in words(not_json) and "line 1, column" in words(not_json)
+    assert words(idle).startswith("thinking needs a template.") and "no notation" in words(twice)
     assert words(unnamed) == "tools is missing."
     assert words(both) == "Give tools or schema, and only one of them."
 
