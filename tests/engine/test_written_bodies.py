@@ -123,10 +123,40 @@ def test_allowed_tools_are_written_as_they_were_while_the_same_tools_are_allowed
         assert written(api, opened.request, only).get("tool_choice", "auto") in ("auto", "required")
 
 
+OUTPUT = {"type": "function_call_output", "call_id": "c", "output": "3"}
+RESULT = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t", "content": "3"}]}
+
+
+@pytest.mark.parametrize(
+    ("body", "reason", "place"),
+    [
+        ({"input": [OUTPUT], "previous_response_id": "r"}, "its call is at the provider.", "/input/0"),
+        ({"input": [OUTPUT, {"role": "user", "content": "x"}], "conversation": "c"}, "its call is at the provider.",
+         "/input/0"),
+        ({"input": [{"role": "user", "content": "x"}, {"type": "local_shell_call", "call_id": "c", "action": {}}, OUTPUT]},
+         "its call is a local_shell_call, which is left out.", "/input/2"),
+        ({"messages": [RESULT], "max_tokens": 5, "thread": {"type": "continue", "previous_message_id": "m"}},
+         "its call is at the provider.", "/messages/0/content/0"),
+    ],
+)  # fmt: skip
+def test_a_result_of_a_call_that_is_not_a_message_is_left_out_and_written_again(body, reason, place):
+    """As the SDKs send it that continue a conversation at the provider."""
+    opened = read_body({"model": "m", **deepcopy(body)})
+    (note,) = (each for each in opened.unused if place in each.places)
+    assert note.why == reason and not any(message.role == "tool" for message in opened.request.history)
+    assert written(opened.api, opened.request) == {"model": "m", **body}
+    without = {key: value for key, value in body.items() if key in ("input", "messages", "max_tokens")}
+    if "previous_response_id" in body or "thread" in body:
+        with pytest.raises(GlyphscopeError, match="without a call"):
+            read_body({"model": "m", **without}, api=opened.api)
+
+
 @pytest.mark.parametrize(
     ("api", "body"),
     [
         ("chat", {"model": "m", "messages": [{"role": "user", "content": "x"}], "max_tokens": 5}),
+        ("chat", {"model": "m", "messages": [{"role": "user", "content": "x"}], "temperature": 0.7}),
+        ("responses", {"model": "m", "input": [{"role": "user", "content": "x"}], "temperature": 0.7}),
         ("chat", {"model": "m", "messages": [{"role": "user", "content": "x"}], "temperature": 0.0, "seed": 3}),
         ("responses", {"model": "m", "input": [{"role": "user", "content": "x"}]}),
         ("messages", {"model": "m", "messages": [{"role": "user", "content": "x"}], "max_tokens": 5, "system": "s"}),

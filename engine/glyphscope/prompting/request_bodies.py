@@ -266,6 +266,8 @@ def _responses_messages(body: dict[str, Any], reading: _Reading) -> None:
         reading.add("/instructions", message, {"instructions": body["instructions"]})
     given = body.get("input")
     turn: dict[str, Any] | None = None
+    callers: dict[str, str] = {}
+    """The kind of the item with the call, by its id."""
 
     def assistant(place: str, item: dict[str, Any]) -> dict[str, Any]:
         nonlocal turn
@@ -292,6 +294,7 @@ def _responses_messages(body: dict[str, Any], reading: _Reading) -> None:
                 {CUSTOM_INPUT: item.get("input")} if kind == "custom_tool_call" else item.get("arguments")
             )
             call = {"name": ".".join(map(str, names)), "arguments": arguments}
+            callers[str(item.get("call_id"))] = kind
             assistant(place, item)["tool_calls"].append({"id": item.get("call_id"), "function": call})
         elif kind == "reasoning":
             reading.notes.leave(item, ("type", "id", "summary", "content", "status"), place, "reasoning")
@@ -302,7 +305,10 @@ def _responses_messages(body: dict[str, Any], reading: _Reading) -> None:
                 reading.notes.add("summary of reasoning", "the whole reasoning is used.", f"{place}/summary")
             made = assistant(place, item)
             made["reasoning"] = made.get("reasoning", "") + (words[0] or words[1])
-        elif kind in ("function_call_output", "custom_tool_call_output"):
+        elif kind in _RESULTS and (why := _result_apart(item, callers, body)):
+            reading.notes.add(kind, why, place)
+            reading.ahead.append(item)
+        elif kind in _RESULTS:
             reading.notes.leave(item, (*_CALL, "output"), place, "a result")
             turn = None
             result = text_of(item.get("output"), f"{place}/output", reading.notes)
@@ -319,7 +325,25 @@ def _responses_messages(body: dict[str, Any], reading: _Reading) -> None:
             reading.notes.add(str(kind), why, place)
             if kind in _LATER:
                 item = {**item, "tools": _without_keys(item.get("tools"), f"{place}/tools", reading)}
+            callers[str(as_object(item).get("call_id"))] = str(kind)
             reading.ahead.append(item)
+
+
+_RESULTS = ("function_call_output", "custom_tool_call_output")
+
+
+def is_continued(body: dict[str, Any]) -> bool:
+    """Whether the provider keeps the earlier messages of the conversation: Responses, and threads of Messages."""
+    thread = as_object(body.get("thread"))
+    return bool(body.get("previous_response_id") or body.get("conversation") or thread.get("type") == "continue")
+
+
+def _result_apart(item: dict[str, Any], callers: Mapping[str, str], body: dict[str, Any]) -> str:
+    """Why a result is left out of a run's messages, as its call is; empty if the call is a message of the body."""
+    caller = callers.get(str(item.get("call_id")), "" if is_continued(body) else "function_call")
+    if caller in ("function_call", "custom_tool_call"):
+        return ""
+    return f"its call is a {caller}, which is left out." if caller else "its call is at the provider."
 
 
 _LATER = ("additional_tools", "tool_search_output")
@@ -338,6 +362,7 @@ def later_tools(body: dict[str, Any]) -> list[Any]:
 def _claude_messages(body: dict[str, Any], reading: _Reading) -> None:
     if body.get("system"):
         reading.add("/system", {"role": "system", "content": body["system"]}, {"system": body["system"]})
+    called: set[str] = set()
     for number, item in enumerate(body["messages"]):
         place = f"/messages/{number}"
         content = as_object(item).get("content")
@@ -354,7 +379,12 @@ def _claude_messages(body: dict[str, Any], reading: _Reading) -> None:
             if kind == "tool_use":
                 reading.notes.leave(block, ("type", "id", "name", "input"), at, "a call")
                 call = {"name": block.get("name"), "arguments": block.get("input", {})}
+                called.add(str(block.get("id")))
                 made["tool_calls"].append({"id": block.get("id"), "function": call})
+            elif kind == "tool_result" and str(block.get("tool_use_id")) not in called and is_continued(body):
+                reading.notes.add(kind, "its call is at the provider.", at)
+                blocks.append(block)
+                continue
             elif kind == "tool_result":
                 reading.notes.leave(block, ("type", "tool_use_id", "content"), at, "a result")
                 result = text_of(block.get("content"), f"{at}/content", reading.notes)

@@ -292,7 +292,7 @@ def _without_defaults(body: dict[str, Any], given: list[Any], form: WrittenApi) 
         body["max_tokens"] = body.pop(form.most_tokens)
     usual = {
         form.most_tokens: RunRequest(prompt="", registry={}).max_tokens, "tool_choice": form.choices["auto"],
-        "parallel_tool_calls": True, "temperature": Sampling().temperature, "seed": Sampling().seed,
+        "parallel_tool_calls": True, **msgspec.structs.asdict(Sampling()),
     }  # fmt: skip
     return {
         name: value

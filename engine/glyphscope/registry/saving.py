@@ -249,6 +249,7 @@ _WHY = {
     "encrypted_content": "only the provider reads it.",
     "previous_response_id": "the earlier messages are at the provider.",
     "conversation": "the earlier messages are at the provider.",
+    "thread": "the provider keeps the conversation; of one that is continued, the system prompt and tools too.",
     "mcp_servers": "no server is connected: import its tools.",
     "logprobs": "probabilities are always recorded.",
     "top_logprobs": "the options of the run set the number of alternatives.",
