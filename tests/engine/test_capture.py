@@ -101,6 +101,41 @@ def test_each_interface_is_read_streamed_and_whole(tmp_path, api):
     assert sorted(file.name for file in tmp_path.iterdir()) == ["000001.jsonl", "000002.jsonl"]
 
 
+@pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
+@pytest.mark.parametrize("api", ["responses", "messages"])
+def test_a_request_that_continues_a_conversation_at_the_server_has_its_messages_and_tools(
+    tmp_path, api, stream
+):
+    body, streamed, at_once = ANSWERS[api]
+    if stream:
+        old = '"response": {' if api == "responses" else '"message": {'
+        pieces = [piece.replace(old.encode(), f'{old}"id": "r1", '.encode()) for piece in streamed]
+    else:
+        pieces = [json.dumps({**at_once, "id": "r1"}).encode()]
+    kind = "text/event-stream" if stream else "application/json"
+    recorded(tmp_path, body, pieces, number=7, api=api, kind=kind)
+    if api == "responses":
+        result = {"type": "function_call_output", "call_id": "c", "output": "none"}
+        more = {"model": "m", "tools": body["tools"], "input": [result], "previous_response_id": "r1"}
+    else:
+        result = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c", "content": "none"}]}
+        thread = {"type": "continue", "previous_message_id": "r1"}
+        more = {"model": "m", "max_tokens": 9, "messages": [result], "thread": thread}
+    wrong = [piece.replace(b"r1", b"r2").replace(b"query", b"quary") for piece in pieces]
+    one = recorded(tmp_path, more, wrong, number=8, api=api, kind=kind)
+    (call,) = one.calls
+    assert (call.tool, call.code, one.tools) == ("search", "UNKNOWN_ARGUMENT", 1)
+    assert one.change.words == "2 messages added" and not one.change.broken
+    events = read_record(tmp_path / "000008.jsonl").events
+    assert [message.role for message in events[0].request.history] == ["user", "assistant", "tool"]
+    (prompt,) = (event for event in events if isinstance(event, PromptRendered))
+    assert "are those of request 7" in prompt.note and "thread" not in prompt.note
+    recording._conversations = recording.Conversations()
+    recorded(tmp_path, more, pieces, number=9, api=api, kind=kind)
+    (prompt,) = (e for e in read_record(tmp_path / "000009.jsonl").events if isinstance(e, PromptRendered))
+    assert "at the server, from before this capture" in prompt.note
+
+
 @pytest.mark.parametrize("api", ANSWERS)
 def test_pieces_that_end_anywhere_also_within_a_character_give_the_same_run(tmp_path, api):
     body, streamed, _ = ANSWERS[api]

@@ -1,11 +1,13 @@
-"""The calls of a paused answer as one JSON text, which a person edits in place of the pieces of a stream.
+"""The documents of an answer: its calls as one JSON text, which a person edits in place of the pieces of a stream, and
+its items, which continue a conversation at the server.
 
-Only the documents of the answer that have a changed call are written again; all others keep their bytes.
+Only the documents of a paused answer that have a changed call are written again; all others keep their bytes.
 """
 
 from __future__ import annotations
 
 import json
+from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any, NamedTuple
@@ -224,3 +226,89 @@ def with_calls(path: str, kind: str, body: bytes, text: str) -> bytes:
             parts += [json.dumps(document, ensure_ascii=False), "\r" * old.endswith("\r")]
             end = found.end
     return "".join([*parts, answer.text[end:]]).encode()
+
+
+class Conversations:
+    """The conversations that servers keep between requests, of which a request names the answer before it and has only
+    what is new: by the id of each answer, the last ones with all messages.
+    """
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[str, tuple[int, dict[str, Any], int]] = OrderedDict()
+        """The number of the request, its body with the answer as a message, and the size of that."""
+
+    def whole(self, api: ChatApi, body: bytes) -> tuple[dict[str, Any], str]:
+        """The body with the messages before it, in Messages also the system prompt and the tools, and a note on that."""
+        document = json_object(body)
+        thread = as_object(document.get("thread"))
+        before = thread.get("previous_message_id") if thread else document.get("previous_response_id")
+        if not before:
+            return document, ""
+        if (known := self._known.get(f"{api} {before}")) is None:
+            return document, "The messages before these are at the server, from before this capture."
+        number, earlier, _ = known
+        key = _LISTED[api]
+        kept = ("system", "tools") if api == "messages" else ()
+        joined = {**{member: earlier[member] for member in kept if member in earlier}, **document}
+        joined[key] = [*earlier[key], *_listed_messages(document.get(key))]
+        for member in ("thread", "previous_response_id"):
+            joined.pop(member, None)
+        return joined, f"The messages before these are those of request {number}, which the server keeps."
+
+    def keep(
+        self, number: int, api: ChatApi, document: dict[str, Any], size: int, kind: str, answer: bytes
+    ) -> None:
+        """Remember the whole body and the answer that ends it. `size` is what both add."""
+        if (key := _LISTED.get(api)) is None:
+            return
+        name, items = _answer_items(api, kind, answer)
+        if not name or not items:
+            return
+        document = {**document, key: [*_listed_messages(document.get(key)), *items]}
+        self._known[f"{api} {name}"] = number, document, size
+        while len(self._known) > 1 and (
+            len(self._known) > _MOST_KEPT or sum(size for _, _, size in self._known.values()) > _MOST_BYTES
+        ):
+            self._known.popitem(last=False)
+
+
+_LISTED: dict[ChatApi, str] = {"responses": "input", "messages": "messages"}
+"""The interfaces whose servers keep conversations, with the member that has the messages."""
+_MOST_KEPT, _MOST_BYTES = 256, 64_000_000
+
+
+def _listed_messages(given: Any) -> list[Any]:
+    return given if isinstance(given, list) else [{"role": "user", "content": given}] if given else []
+
+
+def _answer_items(api: ChatApi, kind: str, answer: bytes) -> tuple[str, list[Any]]:
+    """The id of an answer, and its items as those of a request."""
+    text = answer.decode("utf-8", "replace")
+    read = [json_object(text[each.start : each.end]) for each in documents(kind, text)]
+    name, items = "", list[Any]()
+    blocks: dict[str, dict[str, Any]] = {}
+    for document in read:
+        about = str(document.get("type"))
+        if api == "responses":
+            whole = document if document.get("object") == "response" else as_object(document.get("response"))
+            name = str(whole.get("id") or name)
+            items = whole.get("output") or items
+            if about == "response.output_item.done":
+                items = [*items, document.get("item")]
+            continue
+        at, delta = str(document.get("index")), as_object(document.get("delta"))
+        whole = document if about == "message" else as_object(document.get("message"))
+        name = str(whole.get("id") or name)
+        for number, block in enumerate(_listed_messages(whole.get("content"))):
+            blocks[str(number)] = as_object(block)
+        if about == "content_block_start":
+            blocks[at] = dict(as_object(document.get("content_block")))
+        for member, piece in delta.items() if at in blocks else ():
+            if isinstance(piece, str) and member in ("text", "thinking", "signature", "partial_json"):
+                blocks[at][member] = str(blocks[at].get(member, "")) + piece
+    for block in blocks.values():
+        if written := block.pop("partial_json", ""):
+            block["input"] = json_object(written.encode())
+    if blocks:
+        items = [{"role": "assistant", "content": list(blocks.values())}]
+    return name, items if isinstance(items, list) else []

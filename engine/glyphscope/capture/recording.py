@@ -18,6 +18,7 @@ import msgspec
 from glyphscope.base.errors import ModelError
 from glyphscope.base.figures import duration, pluralize
 from glyphscope.base.shorten import listed, shorten
+from glyphscope.capture.answer_calls import Conversations
 from glyphscope.capture.captured import captured_events
 from glyphscope.capture.exchange import SUFFIX, Exchange, PauseEnd, read_exchange
 from glyphscope.capture.requests import CapturedRequest, captured_request
@@ -111,6 +112,7 @@ class _Seen(NamedTuple):
 
 
 _seen: deque[_Seen] = deque(maxlen=_REMEMBERED)
+_conversations = Conversations()
 
 
 def record_exchange(path: str, model: str, history: str) -> Recorded:
@@ -121,7 +123,7 @@ def record_exchange(path: str, model: str, history: str) -> Recorded:
     """
     file = Path(path)
     exchange = read_exchange(file)
-    captured = captured_request(exchange.asked.api, exchange.sent)
+    captured = _captured(exchange)
     record = file.with_suffix(".jsonl")
     events = tuple(captured_events(exchange, captured, _opened(model) if model else None))
     change = _change_of(exchange, captured, events)
@@ -139,8 +141,19 @@ def record_exchange(path: str, model: str, history: str) -> Recorded:
 
 def calls_of(exchange: Exchange) -> list[CapturedCall]:
     """The calls of a whole answer, judged by the tools of its request."""
-    captured = captured_request(exchange.asked.api, exchange.sent)
+    captured = _captured(exchange)
     return list(_calls(run_state(captured_events(exchange, captured))))
+
+
+def _captured(exchange: Exchange) -> CapturedRequest:
+    """The request, with the messages that the server has from earlier ones; remembers its answer for later ones."""
+    asked, answered = exchange.asked, exchange.answered
+    document, note = _conversations.whole(asked.api, exchange.sent)
+    if answered is not None and answered.status == 200:
+        pieces = b"".join(piece.data for piece in exchange.pieces)
+        size = len(exchange.sent) + len(pieces)
+        _conversations.keep(asked.number, asked.api, document, size, answered.kind, pieces)
+    return captured_request(asked.api, document, note)
 
 
 def _pause_words(exchange: Exchange, record: Path) -> Iterator[str]:

@@ -15,7 +15,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from glyphscope.base.errors import GlyphscopeError, RegistryError
-from glyphscope.base.json_values import as_object, json_object
+from glyphscope.base.json_values import as_object
 from glyphscope.base.shorten import listed, shorten
 from glyphscope.events import Message, RepairSettings, RunRequest
 from glyphscope.models.remote.api_answers import ChatApi
@@ -50,9 +50,8 @@ class CapturedRequest:
     note: str
 
 
-def captured_request(api: ChatApi, body: bytes) -> CapturedRequest:
-    """The request of a body; one without messages if that is not a JSON object."""
-    document = json_object(body)
+def captured_request(api: ChatApi, document: dict[str, Any], note: str = "") -> CapturedRequest:
+    """The request of a body, with the `note`; one without messages if the object is empty."""
     if api == "ollama":
         options = as_object(document.get("options"))
         document = {**document, **options, "max_tokens": options.get("num_predict")}
@@ -60,7 +59,7 @@ def captured_request(api: ChatApi, body: bytes) -> CapturedRequest:
     tools, tools_note = _tools(json.dumps(listed_tools), json.dumps(later_tools(document)))
     names = [tool["name"] for tool in tools["tools"]]
     given = {**document, "tools": [{"name": name, "parameters": {}} for name in names], "functions": None}
-    notes = [tools_note]
+    notes = [note, tools_note]
     try:
         opened = read_body(given, api="chat" if api == "ollama" else api)
     except (GlyphscopeError, KeyError) as error:
