@@ -18,8 +18,8 @@ ROOT = Path(__file__).parents[2]
 MAX_FILE = 600
 MOST = {
     "modules with one importer": 130,
-    "modules that tests import": 280,
-    "lines of code": 130_010,
+    "modules that tests import": 281,
+    "lines of code": 130_015,
     "lines of code without plug-ins": 125_490,
 }
 """They only fall; raise one with the reason here.
@@ -34,6 +34,7 @@ that are written again as they were, calls that are edited at a breakpoint, task
 server with ambiguous rules and types of words, the checks as an MCP server, and what `doctor` says of graphics cards.
 For types that a value between tags is said to have, and names of calls that cannot be read. Tests import more modules
 since packages do not list names for them alone.
+For conversations that a server keeps, in captures and bodies.
 """
 PLUGINS = "glyphscope_plugins"
 

@@ -12,8 +12,8 @@ from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
 from expected_texts import as_in_file, blocks_of
-from glyphscope.grammar.gbnf import check_gbnf
 from glyphscope.cli.lsp import documents
+from glyphscope.grammar.gbnf import check_gbnf
 from glyphscope.grammar.languages import GBNF
 from lsp_editor import Editor, row
 
@@ -83,11 +83,15 @@ def test_a_new_name_is_one_that_the_engine_reads_as_the_same_kind(editor):
 def test_a_name_in_a_text_of_several_lines_is_not_the_rule(editor):
     text = 'root ::= "a\nitem ::= " item [\\n\nitem] # item "\nitem ::= "item"\n'
     editor.open("lines.gbnf", text)
-    assert editor.renamed("lines.gbnf", (1, 11), "x") == text.replace('" item', '" x').replace("\nitem ::= \"i", "\nx ::= \"i")
+    assert editor.renamed("lines.gbnf", (1, 11), "x") == text.replace('" item', '" x').replace(
+        '\nitem ::= "i', '\nx ::= "i'
+    )
     assert editor.definition("lines.gbnf", (1, 11)) == "3:0-3:4"
     assert editor.renamed("lines.gbnf", (1, 1), "x") == text, "inside of the literal"
     editor.change("lines.gbnf", 'root ::= "a item\nitem ::= "b" # it\'s\n')
-    assert editor.references("lines.gbnf", (1, 1)) == ["1:0-1:4"], "while a quote is open, each line is read alone"
+    assert editor.references("lines.gbnf", (1, 1)) == ["1:0-1:4"], (
+        "while a quote is open, each line is read alone"
+    )
 
 
 def test_the_newest_text_is_answered_while_an_older_one_is_analysed(editor):

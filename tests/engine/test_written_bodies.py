@@ -133,7 +133,7 @@ RESULT = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t"
         ({"input": [OUTPUT], "previous_response_id": "r"}, "its call is at the provider.", "/input/0"),
         ({"input": [OUTPUT, {"role": "user", "content": "x"}], "conversation": "c"}, "its call is at the provider.",
          "/input/0"),
-        ({"input": [{"role": "user", "content": "x"}, {"type": "local_shell_call", "call_id": "c", "action": {}}, OUTPUT]},
+        ({"input": [{"role": "user", "content": "x"}, {"type": "local_shell_call", "call_id": "c"}, OUTPUT]},
          "its call is a local_shell_call, which is left out.", "/input/2"),
         ({"messages": [RESULT], "max_tokens": 5, "thread": {"type": "continue", "previous_message_id": "m"}},
          "its call is at the provider.", "/messages/0/content/0"),

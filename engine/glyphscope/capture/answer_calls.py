@@ -238,7 +238,7 @@ class Conversations:
         """The number of the request, its body with the answer as a message, and the size of that."""
 
     def whole(self, api: ChatApi, body: bytes) -> tuple[dict[str, Any], str]:
-        """The body with the messages before it, in Messages also the system prompt and the tools, and a note on that."""
+        """The body with the messages before it, in Messages also with system prompt and tools, and a note on that."""
         document = json_object(body)
         thread = as_object(document.get("thread"))
         before = thread.get("previous_message_id") if thread else document.get("previous_response_id")
@@ -267,14 +267,14 @@ class Conversations:
         document = {**document, key: [*_listed_messages(document.get(key)), *items]}
         self._known[f"{api} {name}"] = number, document, size
         while len(self._known) > 1 and (
-            len(self._known) > _MOST_KEPT or sum(size for _, _, size in self._known.values()) > _MOST_BYTES
+            len(self._known) > _MOST_ANSWERS or sum(size for _, _, size in self._known.values()) > _MOST_BYTES
         ):
             self._known.popitem(last=False)
 
 
 _LISTED: dict[ChatApi, str] = {"responses": "input", "messages": "messages"}
 """The interfaces whose servers keep conversations, with the member that has the messages."""
-_MOST_KEPT, _MOST_BYTES = 256, 64_000_000
+_MOST_ANSWERS, _MOST_BYTES = 256, 64_000_000
 
 
 def _listed_messages(given: Any) -> list[Any]:

@@ -18,7 +18,15 @@ from glyphscope.base.inputs import files_below
 from glyphscope.base.visible import visible
 from glyphscope.cli.inputs import InputError, read_bytes
 from glyphscope.cli.options import FilesBelowOption, JsonOption
-from glyphscope.cli.output import SEVERITY_MARKS, console, print_error, print_json, print_line, print_text, to_json
+from glyphscope.cli.output import (
+    SEVERITY_MARKS,
+    console,
+    print_error,
+    print_json,
+    print_line,
+    print_text,
+    to_json,
+)
 from glyphscope.cli.problems import CODES, FileProblem, problems
 from glyphscope.store import atomic_write
 
@@ -68,8 +76,8 @@ def lint(
         words = ", ".join(pluralize(counts[each], each) for each in SEVERITY_MARKS if counts[each])
         if len(files) > len(unread):
             print_text(f"{pluralize(len(files) - len(unread), 'file')}: {words or 'no problems'}")
-    for error in unread:
-        print_error(error)
+    for each in unread:
+        print_error(each)
     if unread:
         raise typer.Exit(2)
     raise typer.Exit(1 if counts["error"] or (strict and counts["warning"]) else 0)

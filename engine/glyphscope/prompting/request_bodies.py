@@ -335,7 +335,9 @@ _RESULTS = ("function_call_output", "custom_tool_call_output")
 def is_continued(body: dict[str, Any]) -> bool:
     """Whether the provider keeps the earlier messages of the conversation: Responses, and threads of Messages."""
     thread = as_object(body.get("thread"))
-    return bool(body.get("previous_response_id") or body.get("conversation") or thread.get("type") == "continue")
+    return bool(
+        body.get("previous_response_id") or body.get("conversation") or thread.get("type") == "continue"
+    )
 
 
 def _result_apart(item: dict[str, Any], callers: Mapping[str, str], body: dict[str, Any]) -> str:

@@ -192,7 +192,9 @@ class _Parser(Parameters):
         self._references = []
         if self.next.kind == "[":
             if is_terminal:
-                message = f"Only a rule has attributes, whose name is in lower case. Write such a rule around {head.text}."
+                message = (
+                    f"Only a rule, with a name in lower case, has attributes. Write one around {head.text}."
+                )
                 raise self.problem("bad-attribute", message)
             attributes = self._attributes(head)
         self._colon(head)
