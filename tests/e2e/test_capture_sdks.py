@@ -9,8 +9,7 @@ import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
-from functools import partial
-from itertools import count
+from itertools import count, pairwise
 from typing import Any, NamedTuple
 
 import pytest
@@ -18,14 +17,9 @@ import pytest
 pytest.importorskip("httpx2")
 pytest.importorskip("uvicorn")
 
-import httpx2
-
 from capturing import TOOLS, Capturing, RawServer, Tap, capturing, chunked, whole
 from glyphscope.capture.breakpoints import Decision, read_rules
-from glyphscope.events import Message
 from glyphscope.prompting.costs import prompt_costs
-from glyphscope.prompting.request_bodies import read_body
-from glyphscope.prompting.written_bodies import write_body
 from glyphscope.runs import run_state
 from glyphscope.store.records import read_record
 from glyphscope_gui.shared.run_words import model_name
@@ -178,25 +172,10 @@ def message(*content: dict[str, Any], reason: str = "end_turn") -> dict[str, Any
     }  # fmt: skip
 
 
-def as_message(asked: bytes, *, url: str = "") -> list[bytes]:
-    """A call, or after its result a text; streamed if it is requested. If there is a `url`, llama_cpp.server writes
-    them, as it does not have this interface.
-    """
+def as_message(asked: bytes) -> list[bytes]:
+    """A call, or after its result a text; streamed if it is requested."""
     request = json.loads(asked.partition(b"\r\n\r\n")[2])
     text, arguments = "Schön: é✓", "" if len(request["messages"]) > 1 else CALL
-    if url:
-        opened = read_body(request, api="messages")
-        messages = opened.request.history or (Message("user", opened.request.prompt),)
-        body = write_body("chat", opened.request, messages, opened.registry, "smol")
-        for each in body["messages"]:
-            each["content"] = (
-                each["content"] or ""
-            )  # llama_cpp.server rejects the null of a message with calls
-        body["max_tokens"] = body.pop("max_completion_tokens")  # which it does not know
-        given = httpx2.post(f"{url}/chat/completions", json=body, timeout=120).raise_for_status().json()
-        answer = given["choices"][0]["message"]
-        text = answer["content"] or ""
-        arguments = answer["tool_calls"][0]["function"]["arguments"] if answer.get("tool_calls") else ""
     name = {"type": "tool_use", "id": "toolu_1", "name": "search"}
     block, empty, (kind, member, value) = (
         (
@@ -231,42 +210,33 @@ def as_message(asked: bytes, *, url: str = "") -> list[bytes]:
 ANTHROPIC_TOOLS: list[Any] = [{"name": "search", "input_schema": FUNCTION["parameters"]}]
 
 
-def anthropic_s_loop(folder, server, stream) -> list[Any]:
-    """The answers of a loop of a call and a text, whose bytes are compared."""
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+def test_anthropic_s_loop_of_tools_is_the_same_bytes_on_both_sides(tmp_path, stream):
     messages: list[Any] = [{"role": "user", "content": "Finde é"}]
-    usual: dict[str, Any] = {"model": "m", "max_tokens": 64, "tools": ANTHROPIC_TOOLS}
-    answers = []
-    with scripted(folder, server) as made, anthropic_at(made.port, max_retries=0) as client:
-        for choice in ({"type": "tool", "name": "search"}, {"type": "none"}):
-            usual["tool_choice"] = choice
-            if stream:
-                with client.messages.stream(messages=messages, **usual) as events:
-                    answers.append(events.get_final_message())
-            else:
-                answers.append(client.messages.create(messages=messages, **usual))
-            (block,) = answers[-1].content
-            if block.type == "tool_use":
-                result = {"type": "tool_result", "tool_use_id": block.id, "content": "2 Treffer"}
-                messages.append({"role": "assistant", "content": [block.model_dump(exclude_none=True)]})
-                messages.append({"role": "user", "content": [result]})
+    with scripted(tmp_path, as_message) as made, anthropic_at(made.port, max_retries=0) as client:
+        (call,) = anthropic_s_answer(client, messages, stream, tools=ANTHROPIC_TOOLS)
+        messages += anthropic_s_turn(call.input, "2 Treffer", call.id)
+        (text,) = anthropic_s_answer(client, messages, stream, tools=ANTHROPIC_TOOLS)
         outcomes = made.ended(2)
         bodies = made.agree(2)
     assert [len(each["messages"]) for each in bodies] == [1, 3]
     assert outcomes[0] == "valid" and not outcomes[1].startswith("failed")
-    return answers
+    assert call.input == json.loads(CALL) and text.text == "Schön: é✓"
 
 
-@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
-def test_anthropic_s_loop_of_tools_is_the_same_bytes_on_both_sides(tmp_path, stream):
-    call, text = anthropic_s_loop(tmp_path, as_message, stream)
-    assert call.content[0].input == json.loads(CALL) and text.content[0].text == "Schön: é✓"
+def anthropic_s_answer(client, messages: list[Any], stream: bool, **more) -> list[Any]:
+    usual: dict[str, Any] = {"model": "m", "max_tokens": 48, **more}
+    if not stream:
+        return client.messages.create(messages=messages, **usual).content
+    with client.messages.stream(messages=messages, **usual) as events:
+        return events.get_final_message().content
 
 
-@pytest.mark.model
-@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
-def test_anthropic_s_loop_with_the_embedded_model_is_the_same_bytes_on_both_sides(tmp_path, url, stream):
-    call, text = anthropic_s_loop(tmp_path, partial(as_message, url=url), stream)
-    assert call.content[0].input["query"] and text.content[0].text
+def anthropic_s_turn(arguments: dict[str, Any], result: str, key: str, *then: dict[str, Any]) -> list[Any]:
+    """A call and its result, and what the user writes then."""
+    called = {"type": "tool_use", "id": key, "name": "search", "input": arguments}
+    returned = {"type": "tool_result", "tool_use_id": key, "content": result}
+    return [{"role": "assistant", "content": [called]}, {"role": "user", "content": [returned, *then]}]
 
 
 def as_response(asked: bytes) -> list[bytes]:
@@ -337,6 +307,113 @@ def test_ollama_s_chat_is_the_same_bytes_on_both_sides(tmp_path, stream):
         client._client.close()
     (call,) = (each for answer in answers for each in answer.message.tool_calls or ())
     assert call.function.arguments == json.loads(CALL) and outcomes == ["valid"]
+
+
+# All interfaces of llama.cpp's own server, which streams what the embedded model writes
+
+
+SOUGHT = ("AI news", "cheap flights", "red shoes", "Löwe ✓")
+"""The agent is asked to search for each of these. The small model continues the first three turns, which are given."""
+
+
+class Turn(NamedTuple):
+    """A call, as the agent reads it, or a text."""
+
+    arguments: dict[str, Any] | None = None
+    text: str = ""
+
+
+def chat_loop(port: int, stream: bool) -> Iterator[Turn]:
+    messages: list[Any] = []
+
+    def searched(at: int, arguments: str, then: str) -> None:
+        function = {"name": "search", "arguments": arguments}
+        called = [{"id": f"c{at}", "type": "function", "function": function}]
+        messages.append({"role": "assistant", "content": None, "tool_calls": called})
+        messages.append({"role": "tool", "tool_call_id": f"c{at}", "content": "nothing"})
+        messages.append({"role": "user", "content": then})
+
+    messages.append({"role": "user", "content": f"Search for {SOUGHT[0]}"})
+    for at, (query, following) in enumerate(pairwise(SOUGHT)):
+        searched(at, json.dumps({"query": query}), f"Search for {following}")
+    with openai_at(port, max_retries=0) as client:
+        for tools in ({"tools": TOOLS, "tool_choice": "required"}, {}):
+            given = client.chat.completions.create(
+                model="m", messages=messages, temperature=0, max_tokens=48, stream=stream, **tools
+            )
+            if stream:
+                pieces = [*given]
+                calls = joined_calls(pieces)
+                text = "".join(each.choices[0].delta.content or "" for each in pieces if each.choices)
+            else:
+                said = given.choices[0].message
+                calls = [each.model_dump() for each in said.tool_calls or ()]
+                text = said.content or ""
+            if calls:
+                written = calls[0]["function"]["arguments"]
+                searched(9, written, "Thank you.")
+                yield Turn(json.loads(written))
+            else:
+                yield Turn(text=text)
+
+
+def responses_loop(port: int, stream: bool) -> Iterator[Turn]:
+    items: list[Any] = []
+
+    def searched(key: str, arguments: str, then: str) -> None:
+        items.append({"type": "function_call", "call_id": key, "name": "search", "arguments": arguments})
+        items.append({"type": "function_call_output", "call_id": key, "output": "nothing"})
+        items.append({"role": "user", "content": then})
+
+    items.append({"role": "user", "content": f"Search for {SOUGHT[0]}"})
+    for at, (query, following) in enumerate(pairwise(SOUGHT)):
+        searched(f"c{at}", json.dumps({"query": query}), f"Search for {following}")
+    forced = {"tools": [{"type": "function", "strict": False, **FUNCTION}], "tool_choice": "required"}
+    with openai_at(port, max_retries=0) as client:
+        for tools in (forced, {}):
+            given = client.responses.create(
+                model="m", input=items, temperature=0, max_output_tokens=48, stream=stream, **tools
+            )
+            (said,) = ([*given][-1].response if stream else given).output
+            if said.type == "function_call":
+                searched(said.call_id, said.arguments, "Thank you.")
+                yield Turn(json.loads(said.arguments))
+            else:
+                yield Turn(text=said.content[0].text)
+
+
+def messages_loop(port: int, stream: bool) -> Iterator[Turn]:
+    messages: list[Any] = [{"role": "user", "content": f"Search for {SOUGHT[0]}"}]
+    for at, (query, following) in enumerate(pairwise(SOUGHT)):
+        then = {"type": "text", "text": f"Search for {following}"}
+        messages += anthropic_s_turn({"query": query}, "nothing", f"toolu_{at}", then)
+    with anthropic_at(port, max_retries=0) as client:
+        forced = {"tools": ANTHROPIC_TOOLS, "tool_choice": {"type": "tool", "name": "search"}}
+        for tools in (forced, {}):
+            (said,) = anthropic_s_answer(client, messages, stream, extra_body={"temperature": 0}, **tools)
+            if said.type == "tool_use":
+                thanks = {"type": "text", "text": "Thank you."}
+                messages += anthropic_s_turn(said.input, "nothing", said.id, thanks)
+                yield Turn(said.input)
+            else:
+                yield Turn(text=said.text)
+
+
+@pytest.mark.model
+@pytest.mark.parametrize("loop", [chat_loop, responses_loop, messages_loop])
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+def test_a_loop_of_tools_in_front_of_llama_server_is_the_same_bytes_on_both_sides(
+    tmp_path, llama_server, loop, stream
+):
+    with between(tmp_path, llama_server) as made:
+        call, text = loop(made.port, stream)
+        outcomes = made.ended(2)
+        made.agree(2)
+    assert call.arguments == {"query": SOUGHT[-1]} and text.text
+    assert outcomes[0] == "valid" and not outcomes[1].startswith("failed")
+    first, second = (run_state(read_record(tmp_path / f"00000{number}.jsonl").events) for number in (1, 2))
+    assert first.stages[-1].written[0].ready.arguments == call.arguments
+    assert second.stages[-1].text == text.text
 
 
 # Breakpoints

@@ -312,6 +312,24 @@ ODD = {
 }
 
 
+@pytest.mark.parametrize(
+    ("said", "how"),
+    [
+        ({"tool_choice": "none"}, "it called a tool, which tool_choice (none) forbids"),
+        ({"parallel_tool_calls": False}, "it made 2 calls, though parallel_tool_calls was false"),
+    ],
+)
+def test_a_server_that_makes_calls_which_the_request_forbids_is_said_to_ignore_it(tmp_path, said, how):
+    again = {"index": 1, "id": "c2", "function": {"name": "search", "arguments": '{"query": "b"}'}}
+    first = answer_with_call('{"query": "a"}')
+    pieces = first if "tool_choice" in said else [*first[:2], *sse(delta(tool_calls=[again])), *first[2:]]
+    one = recorded(tmp_path, asking("find a", **said), pieces)
+    events = read_record(tmp_path / "000001.jsonl").events
+    assert one.outcome == "failed CONSTRAINT_IGNORED" and how in events[-1].message
+    text = "".join(event.step.text for event in events if isinstance(event, Token))
+    assert '{"query": "a"}' in text and ('{"query": "b"}' in text) == ("tool_choice" not in said)
+
+
 @pytest.mark.parametrize("what", ODD)
 def test_an_odd_request_is_recorded(tmp_path, what):
     one = recorded(tmp_path, ODD[what], answer_with_call('{"query": "a"}'))

@@ -65,7 +65,8 @@ def text_of(events: list[Any]) -> str:
 
 def body(dialect: str, **fields: Any) -> dict[str, Any]:
     asked = GenerateRequest(prompt="x", messages=(Message("user", "x"),), tools=TOOLS, **fields)
-    with endpoint(answer(*ONE)) as server:
+    said = (chunk("No."),) if fields.get("tool_choice") == "none" else ONE
+    with endpoint(answer(*said)) as server:
         with remote(server, f"?dialect={dialect}") as model:
             list(model.generate(asked))
         sent: dict[str, Any] = server.asked[-1].body
@@ -111,6 +112,16 @@ def test_an_extra_field_cannot_replace_the_constraint_of_the_run() -> None:
         *_, failed = run(plain, model)
         assert not server.asked
     assert isinstance(failed, RunFailed) and "it is the run's constraint" in failed.message
+
+
+@pytest.mark.parametrize("constraint", ["off", "mask"])
+def test_an_endpoint_that_calls_a_tool_although_the_run_forbids_it_fails_the_run(constraint: str) -> None:
+    forbids = msgspec.structs.replace(request(tool_choice="none"), constraint=constraint)
+    with endpoint(answer(*ONE)) as server, remote(server) as model:
+        *_, failed = run(forbids, model)
+        assert server.asked[0].body["tool_choice"] == "none"
+    assert isinstance(failed, RunFailed) and failed.code == "CONSTRAINT_IGNORED"
+    assert "it called a tool, which tool_choice (none) forbids" in failed.message
 
 
 def test_an_extra_field_that_the_server_rejects_is_named_with_what_to_do() -> None:

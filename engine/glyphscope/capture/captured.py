@@ -26,7 +26,7 @@ from glyphscope.models.remote.address import Address
 from glyphscope.models.remote.api_answers import AnswerReader
 from glyphscope.models.remote.dialect import COMPATIBLE
 from glyphscope.models.remote.failures import refusal
-from glyphscope.models.remote.fields import EndpointConstraint, outgoing, readable
+from glyphscope.models.remote.fields import FORBIDDEN_CALLS, EndpointConstraint, outgoing, readable
 from glyphscope.models.remote.model import RemoteModel
 from glyphscope.models.remote.response_decoder import ChatStreamDecoder
 from glyphscope.models.scripted import TextModel
@@ -110,7 +110,9 @@ class CapturedModel(TextModel):
         if status >= 400:
             body = b"".join(piece.data for piece in exchange.pieces)
             raise refusal(status, {}, body, self._address, had_key=True).error
-        decoder = ChatStreamDecoder(request, EndpointConstraint(), COMPATIBLE, self._address)
+        # without a required call, the validator has the words
+        forbidden = FORBIDDEN_CALLS if request.tool_choice in ("auto", "none") else EndpointConstraint()
+        decoder = ChatStreamDecoder(request, forbidden, COMPATIBLE, self._address)
         reader, begun = AnswerReader(exchange.asked.api, kind, self._address), False
         for piece in exchange.pieces:
             for chunk in reader.feed(piece.data):

@@ -46,20 +46,24 @@ class EndpointConstraint(NamedTuple):
     note: str = ""
 
 
+FORBIDDEN_CALLS = EndpointConstraint("tools", "tool_choice")
+"""Without a constraint, too, a request may forbid calls, or a second one."""
+
+
 def constraint_of(request: GenerateRequest, dialect: Dialect) -> EndpointConstraint:
     """Raises GrammarError if this endpoint has no field for calls: no run continues without their constraint.
 
     An answer that is not a call is sent as it is where the endpoint has a field for its kind, otherwise as a grammar or
     a schema; if it has neither, nothing enforces the answer, which the note says.
     """
+    choice = request.tool_choice
     if request.constraint == "off":
-        return EndpointConstraint()
+        return FORBIDDEN_CALLS if request.tools and choice in ("auto", "none") else EndpointConstraint()
     if request.tools:
-        choice = request.tool_choice
         strict = sum(tool.get("function", {}).get("strict") is True for tool in request.tools)
         note = f"Constraint: the endpoint's own, as tool_choice {choice}; what it enforces of the schemas is up to it."
         note += f" strict is sent for {strict} of {len(request.tools)} tools." if strict else ""
-        return EndpointConstraint("" if choice in ("auto", "none") else "tools", "tool_choice", note=note)
+        return EndpointConstraint("tools", "tool_choice", note=note)
     kind = request.answer.kind
     if (field := dialect.answers.get(kind, "")) and (kind != "schema" or request.schema is not None):
         return _constraint(request, dialect, "schema" if kind == "schema" else "grammar", field, kind)

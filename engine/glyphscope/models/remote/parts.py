@@ -55,8 +55,8 @@ class CallWriter:
     """
 
     def __init__(self) -> None:
-        self.begun = False
-        """Whether there was a call."""
+        self.count = 0
+        """The calls so far, the open one included."""
         self._open = False
         self._key: int | str | None = None
         self._id = ""
@@ -118,9 +118,10 @@ class CallWriter:
             return ""
         text = self.close() if self._open and self._another(piece) else ""
         if not self._open:
-            text += "\n" if self.begun else ""
+            text += "\n" if self.count else ""
             text += '{"name": '
-            self.begun = self._open = True
+            self.count += 1
+            self._open = True
             self._key, self._id, self._name = _key(piece), "", ""
             self._in_arguments, self._arguments, self._length, self._written = False, [], 0, 0
             self._custom = piece.custom
@@ -202,6 +203,11 @@ class PartWriter:
         self._last = "\n"
         self._after_call = False
         self._postponed: list[tuple[_Kind, str]] = []
+
+    @property
+    def calls(self) -> int:
+        """The number of calls so far."""
+        return self._calls.count
 
     def reasoning(self, piece: str) -> str:
         return self._beside("reasoning", piece)

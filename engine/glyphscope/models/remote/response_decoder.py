@@ -49,14 +49,14 @@ class Watch:
     A grammar is exact: the first character that it excludes proves that it was not enforced. Engines differ in the
     keywords of JSON Schema that they enforce (a number's range, a pattern), but all of them enforce JSON syntax, types,
     names and enumerations, and only these are proof. Other violations are left to the validator. Raises
-    ConstraintIgnored at the first proof.
+    ConstraintIgnored at the first proof; calls are counted at the answer's end, so that they are seen.
     """
 
     def __init__(self, request: GenerateRequest, constraint: EndpointConstraint, title: str) -> None:
         self._constraint, self._title = constraint, title
+        self._choice, self._most_calls = request.tool_choice, request.most_calls
         self._reader = _reader(request, constraint)
         self._text = ""
-        self._called = False
         self._last = ""
 
     def feed(self, text: str) -> None:
@@ -77,20 +77,24 @@ class Watch:
             )
         self._last = text
 
-    def called(self) -> None:
-        """The endpoint sent a call."""
-        self._called = True
-
-    def end(self) -> None:
-        """The answer ended by itself, not at its length."""
-        if self._constraint.enforced == "tools" and not self._called:
-            raise self._ignored("it answered without a call, though tool_choice was required.")
+    def end(self, calls: int) -> None:
+        """The answer, with this number of calls, ended by itself, not at its length."""
+        if self._constraint.enforced == "tools":
+            self._check(calls)
         if self._reader is not None and not self._reader.may_end():
             shown = f" after {self._text[-_SHOWN:]!r}" if self._text else " before its first character"
             raise self._ignored(f"its text ended{shown}, where the constraint allows no end.")
 
-    def _ignored(self, how: str) -> ConstraintIgnored:
-        return ConstraintIgnored(f"The endpoint ({self._title}) ignored the constraint: {how}", hint=HINT)
+    def _check(self, calls: int) -> None:
+        if self._choice == "none" and calls:
+            raise self._ignored("it called a tool, which tool_choice (none) forbids.", _OF_CALLS)
+        if self._choice not in ("auto", "none") and not calls:
+            raise self._ignored("it answered without a call, though tool_choice was required.")
+        if self._most_calls == 1 and calls > 1:
+            raise self._ignored(f"it made {calls} calls, though parallel_tool_calls was false.", _OF_CALLS)
+
+    def _ignored(self, how: str, hint: str = HINT) -> ConstraintIgnored:
+        return ConstraintIgnored(f"The endpoint ({self._title}) ignored the constraint: {how}", hint=hint)
 
 
 class _GrammarReader:
@@ -151,6 +155,9 @@ _CUT = frozenset(
 _LENGTH = frozenset({"length", "max_tokens", "model_length"})
 _MORE_STEPS = 16
 """Steps that an answer may have beyond the requested tokens: its end, and a character in parts."""
+_OF_CALLS = (
+    "Check the calls before they are executed: this server does not keep to what a request says of them."
+)
 
 
 class ChatStreamDecoder:
@@ -189,7 +196,6 @@ class ChatStreamDecoder:
             yield from self._steps(self._maker.steps(text, chunk.tokens if text == chunk.text else ()))
         for piece in chunk.calls:
             self._answered = True
-            self._watch.called()
             yield from self._written(self._parts.call(piece))
         self._check_length()
 
@@ -210,7 +216,7 @@ class ChatStreamDecoder:
                 hint="Allow more tokens (--max-tokens), or turn its thinking off (--thinking off, or at the server).",
             )
         if self._finish.lower() not in _LENGTH:
-            self._watch.end()
+            self._watch.end(self._parts.calls)
             yield (self._maker.end(),)
 
     @property
