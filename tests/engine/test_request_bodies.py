@@ -322,6 +322,9 @@ def test_hostile_values_end_in_an_error_or_a_note():
 
 def test_api_of_knows_each_body_and_nothing_else():
     assert {api_of(body) for body in BODIES.values()} == set(APIS)
+    messages = [{"role": "user", "content": "x"}]
+    assert api_of({"messages": messages, "thread": {"type": "create"}}) == "messages"
+    assert api_of({"messages": messages, "temperature": 0}) == "chat"
     assert not api_of({"tools": []}) and not api_of([]) and not api_of({"glyphscope_project": 2})
 
 

@@ -177,7 +177,8 @@ def test_a_project_deleted_meanwhile_is_written_again(tmp_path):
         ("", RecordError, "damaged"),
         ("{", RecordError, "damaged"),
         ("[]", RecordError, "Not a Glyphscope project"),
-        ('{"a": 1}', RecordError, "Not a Glyphscope project"),
+        ('{"a": 1}', RecordError, "Neither a Glyphscope project nor the body of a request"),
+        ('{"contents": [], "tools": []}', RecordError, "to Gemini, of which only the tools are read"),
         ('{"glyphscope_project": 3}', RecordError, "newer Glyphscope"),
         ('{"glyphscope_project": 1, "request": {"prompt": 5, "registry": {}}}', RecordError, "prompt"),
         (

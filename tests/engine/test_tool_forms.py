@@ -16,7 +16,7 @@ from glyphscope.base.errors import RegistryError
 from glyphscope.events import RunRequest
 from glyphscope.grammar.generate.example import example_problems
 from glyphscope.prompting.messages import example_calls, render_messages
-from glyphscope.registry import Tool, ToolRegistry, load_registry, to_json, to_openai
+from glyphscope.registry import Tool, ToolRegistry, load_registry, parse_document, to_json, to_openai
 from glyphscope.registry.saving import name_problems, strict_problems, to_form, unused
 from glyphscope.registry.tool_forms import FORMS
 from glyphscope.tools.mcp.listing import ListReader
@@ -194,6 +194,18 @@ def test_everything_that_is_not_used_is_listed_with_its_reason(form, expected):
 def test_tools_that_the_provider_runs_are_said_to_do_so():
     found = words(load_registry(FILES["openai-responses"]))
     assert "runs at the provider" in found["web_search"] and "credential" in found["authorization"]
+
+
+def test_of_a_request_to_gemini_only_the_tools_are_read():
+    parts = {
+        "contents": [{"role": "user", "parts": [{"text": "hi"}]}],
+        "generationConfig": {"temperature": 0},
+    }
+    body = {**parts, "tools": [{"functionDeclarations": [{"name": "a"}]}, {"googleSearch": {}}]}
+    found = {each.what: each.why for each in unused(parse_document(body))}
+    assert [tool.name for tool in parse_document(body)] == ["a"]
+    assert "at the provider" in found.pop("googleSearch")
+    assert found == dict.fromkeys(parts, "not used.")
 
 
 def test_a_declaration_of_gemini_may_have_plain_types():

@@ -433,7 +433,7 @@ def _is_claude(body: dict[str, Any]) -> bool:
     tools = body.get("tools")
     if any("input_schema" in as_object(tool) for tool in (tools if isinstance(tools, list) else ())):
         return True
-    own = {"system", "stop_sequences", "output_config", "anthropic_version"}
+    own = {"system", "stop_sequences", "output_config", "output_format", "anthropic_version", "thread"}
     contents = (as_object(message).get("content") for message in body["messages"])
     blocks = (block for content in contents if isinstance(content, list) for block in content)
     if any(as_object(block).get("type") in _MESSAGES_BLOCKS for block in blocks):

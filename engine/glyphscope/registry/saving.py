@@ -280,11 +280,12 @@ def unused(registry: ToolRegistry) -> tuple[Unused, ...]:
             for path in (*_left(item, (), used), *more):
                 notes.add(".".join(map(str, path)), why_unused(str(path[-1])), tool.name)
     if form:
+        in_body = "tools" in as_object(registry.kept.get("document"))
         for path, value in _beside(registry.kept.get("document"), (), form):
             if isinstance(path[-1] if path else None, int) or (path and path[-1] == "tools"):
                 what = hosted_name(value) if isinstance(value, dict) else str(value)
                 notes.add(what, _why_hosted(what), to_pointer(path))
-            elif form == "gemini" and (len(path) == 1 or isinstance(path[-2], int)):
+            elif form == "gemini" and (not in_body if len(path) == 1 else isinstance(path[-2], int)):
                 notes.add(str(path[-1]), _AT_PROVIDER, to_pointer(path))
             else:
                 within = isinstance(path[-2:][0], int) or as_object(registry.kept["document"]).get("type")

@@ -84,6 +84,19 @@ def load_project(path: Path) -> StoredProject:
     if isinstance(document, dict) and _KEY not in document and api_of(document):
         opened = read_body(parse_text(data, where), where)
         return StoredProject(Project(request=opened.request), "", opened.registry, opened)
+    if isinstance(document, dict) and _KEY not in document:
+        if isinstance(document.get("contents"), list):
+            raise RecordError(
+                "This is the body of a request to Gemini, of which only the tools are read.",
+                where=where,
+                hint="Import its tools: Import tools… in the window, or --registry with this file.",
+            )
+        raise RecordError(
+            f"Neither a Glyphscope project nor the body of a request: no version ({_KEY}) and no messages found.",
+            where=where,
+            hint="Choose a file that Glyphscope saved, or the JSON body of a request to Chat Completions, Responses "
+            "or Messages.",
+        )
     project, registry = _decode(document, where)
     return StoredProject(project, digest_of(data), registry)
 
