@@ -437,6 +437,39 @@ def test_a_recorded_run_is_exported_as_a_request_that_opens_again(api, tmp_path)
     assert opened.request.tool_choice == "required" and "GLYPH" not in opened.request.system_prompt
 
 
+@pytest.mark.parametrize(
+    ("api", "left"),
+    [
+        ("chat", "top-k 3, the texts to choose from"),
+        ("responses", "seed 5, top-k 3, 2 stop texts, the texts to choose from"),
+        ("messages", "temperature 0.5, seed 5, top-k 3, top-p 0.9, the texts to choose from"),
+    ],
+)
+def test_an_export_says_which_settings_the_api_has_no_member_for(api, left, tmp_path):
+    record = tmp_path / "run.jsonl"
+    options = [
+        "--temperature",
+        "0.5",
+        "--seed",
+        "5",
+        "--top-k",
+        "3",
+        "--top-p",
+        "0.9",
+        "--stop",
+        "X",
+        "--stop",
+        "Y",
+    ]
+    command(
+        "run", "--model", "scripted:no", "--answer", "choice:yes|no", *options, "--record", record, "Wet?"
+    )
+    done = command("export", record, "--to", f"{api}-request")
+    assert f"no member for it: {left}." in done.stderr.replace("\n", " "), done.stderr
+    command("run", "--model", "scripted:no", "--record", record, "Wet?")
+    assert "no member" not in command("export", record, "--to", f"{api}-request").stderr
+
+
 def test_credentials_in_a_body_are_listed_and_not_stored():
     server = {
         "type": "mcp",

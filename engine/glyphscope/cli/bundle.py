@@ -32,7 +32,7 @@ from glyphscope.runs.strategies import run
 from glyphscope.store import Record, first_difference, strip_words
 from glyphscope.store.bundle import MANIFEST, export_file, export_page, read_run, redacted, write_bundle
 from glyphscope.store.exports import RecordedRun
-from glyphscope.store.exports.forms import EXPORTS, export_forms, exporter
+from glyphscope.store.exports.forms import EXPORTS, export_forms, exporter, request_note
 from glyphscope.store.files import atomic_write
 
 
@@ -223,6 +223,8 @@ def export(
         text = added.text(made)
     else:
         text = export_page(arguments) if to == "html" else export_file(arguments[0], to)
+        if to.endswith("-request") and (left := request_note(to, _redacted_run(arguments[0]))):
+            print_note(left)
     if out is not None:
         atomic_write(out, text)
     else:

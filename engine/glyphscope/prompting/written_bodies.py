@@ -16,8 +16,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from glyphscope.base.figures import pluralize
 from glyphscope.base.json_values import as_object
 from glyphscope.events import AUTO, Message, RunRequest, Sampling, ToolCall
+from glyphscope.events.setting import settings_of
 from glyphscope.models.chat_messages import link_results
 from glyphscope.prompting.message_list import images_in, written_messages
 from glyphscope.registry import Tool, ToolRegistry
@@ -284,6 +286,33 @@ def write_body(
     _think(api, body, request)
     _merge(body, request.extra_body)
     return _without_defaults(body, given, form) if kept else body
+
+
+def unwritten(api: str, request: RunRequest, body: Mapping[str, Any]) -> list[str]:
+    """The settings of a run, in words, that are not the defaults and for which that body of the API has no member."""
+    usual, sampling, known = Sampling(), request.sampling, settings_of(Sampling)
+    values = {"temperature": sampling.temperature, "seed": sampling.seed, **sampling.in_effect}
+    found = [
+        known[name].words(value).format(value=value)
+        for name, value in values.items()
+        if name not in body and value != getattr(usual, name)
+    ]
+    if request.stop and WRITTEN[api].stop not in body:
+        found.append(pluralize(len(request.stop), "stop text"))
+    if request.reasoning_budget is not None and api != "messages":
+        found.append("the reasoning budget")
+    if request.answer.kind in _CONSTRAINTS and not request.extra_body:
+        found.append(_CONSTRAINTS[request.answer.kind])
+    if request.grammar is not None:
+        found.append("the grammar of the calls")
+    return found
+
+
+_CONSTRAINTS = {
+    "regex": "the pattern of the answer",
+    "choice": "the texts to choose from",
+    "grammar": "the grammar of the answer",
+}
 
 
 def _without_defaults(body: dict[str, Any], given: list[Any], form: WrittenApi) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from glyphscope.base.figures import byte_size
 from glyphscope.events import AnyEvent, RunStarted
 from glyphscope.store.bundle import SUFFIX, BundleManifest, redacted
 from glyphscope.store.exports import RecordedRun, form_named
+from glyphscope.store.exports.forms import request_note
 from glyphscope.store.exports.grammars import constraint_note
 from glyphscope_gui.shared.language import in_language, tr
 
@@ -39,6 +40,8 @@ def exported(events: Sequence[AnyEvent], form: str, text: str) -> ExportedRun:
     note = in_language(form_named(form).holds)
     if form in _GRAMMARS and (constrained := constraint_note(RecordedRun(events))):
         note = f"{constrained} {note}"
+    if left := request_note(form, RecordedRun(events)):
+        note = f"{note} {left}"
     prefix = "test_" if form == "pytest" else ""
     slug = _slug(events).replace("-", "_") if prefix else _slug(events)
     return ExportedRun(form, text, f"{prefix}{slug}{form_named(form).ending}", note)

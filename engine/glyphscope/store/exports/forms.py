@@ -19,7 +19,7 @@ from glyphscope.models.remote.dialect import LLAMA_SERVER
 from glyphscope.models.remote.fields import body_of, constraint_of, outgoing, with_written
 from glyphscope.prompting.message_list import to_json
 from glyphscope.prompting.messages import render_messages
-from glyphscope.prompting.written_bodies import write_body
+from glyphscope.prompting.written_bodies import unwritten, write_body
 from glyphscope.runs import answer_messages, run_state
 from glyphscope.runs.strategies.loop.history_policy import with_system
 from glyphscope.runs.strategies.request import generate_request, with_messages
@@ -137,22 +137,27 @@ def openai_messages(run: RecordedRun) -> str:
     return to_json(outgoing(messages)[0])
 
 
-def request_body(api: str) -> Callable[[RecordedRun], str]:
-    """The maker of the body of a request to that API; see `prompting/written_bodies.py`."""
+def request_body(api: str, run: RecordedRun) -> dict[str, Any]:
+    """The body of a request to that API; see `prompting/written_bodies.py`. Two stages become one request for a call.
 
-    def make(run: RecordedRun) -> str:
-        """Two stages become one request for a call. Raises GlyphscopeError for strategies with several prompts."""
-        if run.request.strategy == "route-execute":
-            raise GlyphscopeError(
-                "The strategy route-execute sends several prompts, which are not one request.",
-                where=f"{api}-request",
-                hint="Each prompt is in the record, as prompt_rendered.",
-            )
-        request = msgspec.structs.replace(run.request, native=ENDPOINTS_OWN, strategy="direct")
-        asked = render_messages(request, run.registry).messages
-        return indented(write_body(api, request, asked, run.registry, run.started.model.name))
+    Raises GlyphscopeError for strategies with several prompts.
+    """
+    if run.request.strategy == "route-execute":
+        raise GlyphscopeError(
+            "The strategy route-execute sends several prompts, which are not one request.",
+            where=f"{api}-request",
+            hint="Each prompt is in the record, as prompt_rendered.",
+        )
+    request = msgspec.structs.replace(run.request, native=ENDPOINTS_OWN, strategy="direct")
+    asked = render_messages(request, run.registry).messages
+    return write_body(api, request, asked, run.registry, run.started.model.name)
 
-    return make
+
+def request_note(form: str, run: RecordedRun) -> str:
+    """The settings of a run that a request in that form does not have, in a sentence; empty if it has all of them."""
+    api, _, kind = form.partition("-")
+    left = unwritten(api, run.request, request_body(api, run)) if kind == "request" else []
+    return f"Not in this request, as the API has no member for it: {', '.join(left)}." if left else ""
 
 
 def results(run: RecordedRun) -> str:
@@ -253,7 +258,7 @@ EXPORTS: dict[str, RunForm] = {
     ),
     **{
         f"{name}-request": RunForm(
-            request_body(name),
+            lambda run, name=name: indented(request_body(name, run)),
             f"Request for {title}…",
             f".{name}.json",
             f"Request for {title}",
