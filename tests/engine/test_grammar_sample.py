@@ -127,3 +127,10 @@ def test_an_ambiguous_rule_is_found_with_a_text_that_it_reads_in_several_ways(
     )
     assert found.keys() == ambiguous.keys()
     assert all(ambiguous[name] in (text, None) for name, text in found.items())
+
+
+def test_ambiguous_rules_of_a_grammar_with_errors_are_not_looked_for(tmp_path):
+    (tmp_path / "a.gbnf").write_text("root ::= a\n")
+    given = ("grammar", "check", "--ambiguous", tmp_path / "a.gbnf")
+    assert json.loads(command(*given, "--json").stdout)["ambiguous"] is None
+    assert "were not looked for, as the grammar has errors" in command(*given).stderr

@@ -254,14 +254,18 @@ def check(
     grammar = result.grammar if ambiguous else None
     found = {} if grammar is None else dict(ambiguous_rules(grammar))
     if as_json:
-        print_json(result.as_json() | ({"ambiguous": found} if ambiguous else {}))
+        print_json(
+            result.as_json() | ({"ambiguous": None if grammar is None else found} if ambiguous else {})
+        )
     else:
         _report(file, result, language, aside=laid_out)
         for name, text in found.items():
             print_note(
                 f"{name} is ambiguous: it reads {json.dumps(text, ensure_ascii=False)} in several ways."
             )
-        if ambiguous and not found:
+        if ambiguous and grammar is None:
+            print_note("Ambiguous rules were not looked for, as the grammar has errors.")
+        elif ambiguous and not found:
             print_note("No ambiguous rule was found; that is undecidable, so there may be one.")
     if laid_out:
         typer.echo(language.print_text(result.document).encode("utf-8", "surrogateescape"), nl=False)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import msgspec
@@ -153,6 +154,10 @@ def request_body(api: str, run: RecordedRun) -> dict[str, Any]:
     return write_body(api, request, asked, run.registry, run.started.model.name)
 
 
+def _request(api: str, run: RecordedRun) -> str:
+    return indented(request_body(api, run))
+
+
 def request_note(form: str, run: RecordedRun) -> str:
     """The settings of a run that a request in that form does not have, in a sentence; empty if it has all of them."""
     api, _, kind = form.partition("-")
@@ -258,7 +263,7 @@ EXPORTS: dict[str, RunForm] = {
     ),
     **{
         f"{name}-request": RunForm(
-            lambda run, name=name: indented(request_body(name, run)),
+            partial(_request, name),
             f"Request for {title}…",
             f".{name}.json",
             f"Request for {title}",
