@@ -220,7 +220,11 @@ class _Tagged:
                 best = found.start()
         if best is None:
             return scan.text[start:], None, scan.end - start < MAX_KEY
-        key = scan.text[start:best].strip().strip("\"'")
+        written = scan.text[start:best]
+        written = written.rstrip() if any(link[:1].isspace() for link in self.links) else written
+        key = written.strip().strip("\"'")
+        if key != written:
+            scan.expect(start, key)
         if not key or "\n" in key or "<" in key:
             return key, None, False
         return key, best, False

@@ -31,6 +31,7 @@ _OBJECT = re.compile(r"\w*\s*\{")
 """An object, also after the word of its fence."""
 _NAMED = re.compile(r"""(?:name["']?\s*[:=]\s*["']?|[=>.:]\s*)([\w.\-]+)""")
 """A word where the markers of calls have a tool's name."""
+_FIRST_KEY = re.compile(rf'\{{\s*"([^"\\\n]{{1,{_MAX_NAME}}})"')
 _BRACKETS = re.compile(r"\s*[)\]}]+")
 
 
@@ -159,6 +160,8 @@ class _OneCall:
         self.broken_at: int | None = None
         self.repeated: str | None = None
         self.unwritten = False  # the arguments are an empty text
+        self.exact = False  # the part up to the first piece after the name is as in the form
+        self.lost = False  # another text is where a later marker belongs
 
     @cached_property
     def bounds(self) -> Bounds:
@@ -169,7 +172,10 @@ class _OneCall:
         pieces = self.form.pieces
         for place, piece in enumerate(pieces):
             at = self._piece(place, piece, at)
-            if self.cut:
+            self.exact = self.exact or (
+                place > 0 and pieces[place - 1].kind == "name" and len(self.scan.notes) == self.notes
+            )
+            if self.cut or self.lost:
                 break
             empty = self.form.empty
             if piece.kind == "name" and empty and self.scan.text.startswith(empty, at):
@@ -281,7 +287,21 @@ class _OneCall:
         following = self.form.pieces[place + 1] if place + 1 < len(self.form.pieces) else None
         if following is not None and following.kind == "arguments" and self._closes(at):
             return at  # no arguments at all
-        raise MissingPart(at)
+        return self._lose(at, repr(piece.text))
+
+    def _lose(self, at: int, expected: str) -> int:
+        """The end of a call that leaves the form for good before its arguments. Raises MissingPart if it is a text."""
+        if not self._is_certain:
+            raise MissingPart(at)
+        start = self.scan.space(at)
+        self.scan.note(min(start, self.scan.end), f"{expected} was expected")
+        self.arguments, self.broken_at, self.lost = None, start, True
+        return self._unclosed(at)
+
+    @property
+    def _is_certain(self) -> bool:
+        """Whether the whole opening, the name of a tool and what follows it are there: no text mentions so much."""
+        return self.exact and self.reader.whole and not self.form.unmarked and self.name in self.tools.names
 
     def _unclosed(self, at: int) -> int:
         """The end of a call whose closing is not at this place: before text, or after what cannot be read.
@@ -302,7 +322,10 @@ class _OneCall:
         if self.broken_at is not None:
             return closed.end() if closed is not None else stop
         if not self.arguments and body.strip():
-            raise MissingPart(at)
+            if not self._is_certain:
+                raise MissingPart(at)
+            self.arguments, self.broken_at = None, start
+            return closed.end() if closed is not None else stop
         part = next((tag for text in self.form.call_closes[:1] for tag in tags_of(text)), "")
         return start + len(part) if part and scan.text.startswith(part, start) else at
 
@@ -432,10 +455,10 @@ class _OneCall:
             if scan.end - at < _MAX_NAME:
                 self.cut = True
                 return scan.end
-            raise MissingPart(at)
+            return self._lose(at, "an id")
         word = scan.text[at : min(ends)].rstrip()
         if _NAME.fullmatch(word.lstrip() or "0") is None:
-            raise MissingPart(at)
+            return self._lose(at, "an id")
         if word != word.lstrip():
             scan.expect(at, "")
         if piece.kind == "id":
@@ -491,20 +514,26 @@ class _OneCall:
             value = read_value(self.scan.text[start:at], 0).value
         except (NotAValue, CutOff):
             return ""
-        inner = value.get(shape.wrapper or "function") if isinstance(value, dict) else None
-        value = inner if isinstance(inner, dict) else value
-        if not isinstance(value, dict) or not value:
+        if not isinstance(value, dict):
             return ""
+        if isinstance(value.get(shape.wrapper), dict) or self._is_wrapped(value, shape):
+            value = value[shape.wrapper or "function"]
         if not shape.name_key and not isinstance(value.get("name"), str):
-            return str(next(iter(value)))
+            first = _FIRST_KEY.match(self.scan.text, start)
+            return "" if first is None else first[1]
         names = (value.get(key) for key in (shape.name_key, *_NAME_KEYS))
         return next((name for name in names if isinstance(name, str)), "")
+
+    def _is_wrapped(self, value: dict[str, Any], shape: CallObject) -> bool:
+        """Whether a call is in a wrapper that the form does not have; in some forms, its key may be a tool's name."""
+        tool = not shape.name_key and "function" in self.tools.names
+        return not (shape.wrapper or tool) and isinstance(value.get("function"), dict) and "name" not in value
 
     def _take_object(self, value: dict[str, Any], shape: CallObject, start: int) -> None:
         """Take name and arguments from a call as an object without wrapper. Raises MissingPart for another object."""
         if shape.wrapper and isinstance(value.get(shape.wrapper), dict):
             value = value[shape.wrapper]
-        elif not shape.wrapper and isinstance(value.get("function"), dict) and "name" not in value:
+        elif self._is_wrapped(value, shape):
             self.scan.note(start, "a bare call was expected")
             value = value["function"]
         if not shape.name_key and len(value) == 1 and not isinstance(value.get("name"), str):

@@ -19,7 +19,7 @@ from glyphscope.turns.calls import CallReader, ReadCall
 from glyphscope.turns.foreign import Foreign, find_foreign
 from glyphscope.turns.form import CallForm, Piece, TurnForm, state_of
 from glyphscope.turns.scan import BrokenOff, Departure, MissingPart, Scan, pattern_of
-from glyphscope.turns.starts import Start, edges, marker_pattern, may_break_off, openings_alone
+from glyphscope.turns.starts import Start, edges, marker_pattern, may_break_off, openings_alone, own_openings
 from glyphscope.turns.tools import TurnTools
 
 FOREIGN = "a marker that belongs to no call is in the text"
@@ -121,6 +121,8 @@ class _Reader:
                 end = self._marker(start, found, at, starts[place + 1 :])
                 if end is not None:
                     break
+            if end is None and starts[0].kind == "call":
+                end = self._hidden_call(found, at)
             if end is None:  # not a marker at this place
                 searched = found.start() + 1
                 self._mentioned(starts, found)
@@ -148,6 +150,16 @@ class _Reader:
         self._add_text(at, found.start())
         self.wrapped = self.wrapped or start.kind == "wrap"
         return found.end()
+
+    def _hidden_call(self, found: re.Match[str], at: int) -> int | None:
+        """Continue from the form's own opening where a longer marker of another notation was found in vain."""
+        for pattern, start in own_openings(self.form):
+            own = pattern.match(self.whole, found.start())
+            if own is not None and own.end() < found.end():
+                end = self._calls(start, own, at, [])
+                if end is not None:
+                    return end
+        return None
 
     def _mentioned(self, starts: list[Start], found: re.Match[str]) -> None:
         """Note a marker of calls that is text: the form does not allow it there."""

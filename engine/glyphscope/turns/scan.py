@@ -100,8 +100,7 @@ class Scan:
         core = literal.strip()
         start = self.space(at)
         if not core:
-            if start != at + len(literal):
-                self.expect(at, literal)
+            self.expect(at, literal)
             return at if raw else start
         found = pattern_of(literal).match(self.text, start)
         if found is None:

@@ -150,6 +150,13 @@ def marker_pattern(form: TurnForm) -> tuple[re.Pattern[str], list[list[Start]]]:
     return re.compile(f"(?=[{first}])(?:{whole})"), [by_pattern[pattern] for pattern in ordered]
 
 
+@lru_cache(maxsize=64)
+def own_openings(form: TurnForm) -> tuple[tuple[re.Pattern[str], Start], ...]:
+    """The whole openings of the form's calls, which a longer marker of another notation may hide."""
+    own = (each for call in form.calls if call.strict and not call.unmarked for each in _call_starts(call))
+    return tuple((re.compile(pattern), start) for pattern, start in own if start.whole and pattern)
+
+
 def _first(pattern: str) -> str:
     """The first character of a marker's pattern, as a class has it; all of them if it is not a certain one."""
     found = _FIRST.match(pattern)
@@ -216,7 +223,8 @@ def _call_starts(call: CallForm) -> list[tuple[str, Start]]:
 def starts(form: CallForm) -> list[CallOpening]:
     """The texts with which calls of a form begin, longest first.
 
-    Models omit the first markers: the text after them suffices if it is a marker itself.
+    Models omit the first markers: the text after them suffices if it is a marker itself, and has the tool's name if the
+    form is for one tool.
     """
     out: list[CallOpening] = []
     for opening in form.call_opens:
@@ -228,6 +236,8 @@ def starts(form: CallForm) -> list[CallOpening]:
         parts = tokens(opening)
         for place in range(1, len(parts)):
             rest = "".join(parts[place:])
+            if form.fixed_name not in rest:
+                break
             if (rest.startswith(("<", "[")) and _is_marker(rest) and parts[place - 1].strip()) or (
                 not parts[place - 1].strip() and rest.startswith("<") and _is_marker(rest)
             ):

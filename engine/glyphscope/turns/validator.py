@@ -15,7 +15,7 @@ import codecs
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any
 
 from glyphscope.events import (
     Code,
@@ -32,7 +32,7 @@ from glyphscope.turns.form import DEFAULT_OPTIONS, CallForm, CallObject, TurnFor
 from glyphscope.turns.read import FOREIGN, Turn, read_turn
 from glyphscope.turns.scan import in_words
 from glyphscope.turns.tools import TurnTools
-from glyphscope.turns.validator_calls import Calls, beginnings_of
+from glyphscope.turns.validator_calls import Calls, Mode, Opening, Trial, beginnings_of
 from glyphscope.turns.validator_markers import (
     Finder,
     FoundMarker,
@@ -53,29 +53,6 @@ _SLICE = 4096
 _NOT_SPACE = re.compile(r"\S")
 _MAX_BEFORE, _MAX_GAP = 16, 100
 """The number of characters kept: before a call, to compare a marker's white space; between calls, the separator."""
-
-Mode: TypeAlias = Literal["text", "reasoning", "calls"]
-
-
-class _Opening(NamedTuple):
-    """The marker with which calls begin, from character `at` on.
-
-    `mode` is the mode before it; at `left`, it could no longer be a marker of the form (-1: it can); `blank` characters
-    of white space before it belong to it; `foreign`: it is not a marker of the form.
-    """
-
-    at: int
-    mode: Mode
-    left: int
-    blank: int
-    foreign: bool
-
-
-class _Trial(NamedTuple):
-    """An apparent call: its text from the marker on, and the destination of events once it is decided."""
-
-    text: str
-    out: list[RunEvent]
 
 
 class FormValidator:
@@ -122,8 +99,8 @@ class FormValidator:
         self._mode: Mode = "text"
         self._finder = Finder(self._possible)
         self._calls: Calls | None = None
-        self._opening = _Opening(0, "text", -1, 0, False)  # of the calls
-        self._trial: _Trial | None = None
+        self._opening = Opening(0, "text", -1, 0, False)  # of the calls
+        self._trial: Trial | None = None
         self._segment: tuple[SegmentKind, int] | None = None  # the open text or reasoning, and its start
         self._text_end = 0  # the end of the last character other than white space
         self._unread = False  # the text follows arguments that cannot be read to their end
@@ -264,7 +241,8 @@ class FormValidator:
     def _violate(self, code: Code, message: str, at: int, viable: str) -> None:
         index, at = max(len(self._records) - 1, 0), max(at, 0)
         if at >= self._validated_to:
-            self._out.append(
+            out = self._trial.out if self._trial is not None and self._trial.loose else self._out
+            out.append(
                 Violation(
                     code=code, message=message, path="", char=at, token=self._token, viable=viable, call_index=index
                 )
@@ -437,13 +415,17 @@ class FormValidator:
         calls.raise_floor(max(self._open_to, found.end - 1) if self._text_may_come else self._open_to)
         self._mode = "calls"
         foreign = not any(each.strict for each in beginnings)
-        self._opening = _Opening(found.start, mode, found.left, before, foreign)
-        if trial:
-            self._trial, calls.trial_from = _Trial("", self._out), found.end
-            self._out = []
-        else:
+        self._opening = Opening(found.start, mode, found.left, before, foreign)
+        loose = not trial and self._text_may_come and not found.marker.strict
+        if not trial and not loose:
             self._certain(found.end - 1, calls)
+        elif loose:
+            self._report_foreign(found.end - 1)
+        if not trial:
             self._compare_gap(self._gap.removesuffix(blank), form.separator, found.end - 1)
+        if trial or loose:
+            self._trial, calls.trial_from = Trial("", self._out, loose, found.end - 1), found.end
+            self._out = []
 
     def _compare_gap(self, gap: str, separator: str, at: int) -> None:
         """Report what is between two calls in place of the form's separator; a marker may begin another message."""
@@ -458,11 +440,17 @@ class FormValidator:
         self._close_segment("text" if self._unasked else None)
         self._has_reasoning = self._has_reasoning or (opening.mode == "reasoning" and not self._unasked)
         self._unasked = False
+        self._report_foreign(at)
+        if self._room is not None and calls.earlier >= self._room:
+            self._report_call(at)
+
+    def _report_foreign(self, at: int) -> None:
+        """Report, once, that the calls are in another notation."""
+        opening = self._opening
         if opening.foreign:
             at = at if self._text_may_come else max(opening.left, opening.at)
             self._violate("SYNTAX", "another notation of calls is written", at, self._call_opening)
-        if self._room is not None and calls.earlier >= self._room:
-            self._report_call(at)
+        self._opening = opening._replace(foreign=False)
 
     def _report_call(self, at: int) -> None:
         """Report a call beyond the limit: at its marker or, if text is allowed, at the character that proves it."""
@@ -509,13 +497,15 @@ class FormValidator:
             written = (self._trial.text + rest)[: self._text.place - self._opening.at]
             self._trial = self._trial._replace(text=written)
             call = calls.last_validator
-            known = call is not None and call.tool is not None
-            if (call is not None and known and not call.tool_allowed) or (not known and calls.is_none):
+            loose, at = self._trial.loose, self._trial.at
+            known = call is not None and call.tool is not None and (calls.begun or not loose)
+            none = calls.state == "failed" if loose else calls.is_none
+            if (call is not None and known and not loose and not call.tool_allowed) or (not known and none):
                 self._no_call(self._trial, calls)
                 return
             if known:
                 found, self._out = self._out, self._trial.out
-                self._certain(self._opening.at, calls)
+                self._certain(at if loose else self._opening.at, calls)
                 self._out += found  # after the end of the text before the call
                 calls.attach(self._out, self._token)
         if calls.state != "open":
@@ -523,7 +513,7 @@ class FormValidator:
         elif waits and not later:
             yield
 
-    def _no_call(self, trial: _Trial, calls: Calls) -> None:
+    def _no_call(self, trial: Trial, calls: Calls) -> None:
         """End a trial: the apparent call is text."""
         self._trial, self._calls, self._out = None, None, trial.out
         del self._records[calls.earlier :]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import lru_cache
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
 from msgspec.structs import replace
 
@@ -32,6 +32,36 @@ _DRIVERS = {"json": JsonArguments, "tagged": Parameter, "pythonic": MemberArgume
 """The drivers of arguments, by encoding."""
 _NAME_AHEAD, _NAME_READ = -1, -2
 """In place of the character at which the name began: it has not begun, or it is complete."""
+
+
+Mode: TypeAlias = Literal["text", "reasoning", "calls"]
+
+
+class Opening(NamedTuple):
+    """The marker with which calls begin, from character `at` on.
+
+    `mode` is the mode before it; at `left`, it could no longer be a marker of the form (-1: it can); `blank` characters
+    of white space before it belong to it; `foreign`: it is not a marker of the form.
+    """
+
+    at: int
+    mode: Mode
+    left: int
+    blank: int
+    foreign: bool
+
+
+class Trial(NamedTuple):
+    """An apparent call: its text from the marker on, and the destination of events once it is decided.
+
+    `loose`: its marker is not the form's whole opening, which text may mention, so its arguments have to begin; the
+    character `at` completes the marker, which is a violation in either case.
+    """
+
+    text: str
+    out: list[RunEvent]
+    loose: bool = False
+    at: int = -1
 
 
 class Beginning(NamedTuple):
@@ -71,6 +101,7 @@ class Calls:
         at = text.place
         self.state: Literal["open", "done", "failed", "left"] = "open"
         self.certain = False
+        self.begun = False  # the arguments of a call have begun, or it has ended
         self.trial_from: int | None = None  # after the marker of calls that are on trial
         self.unread = False  # the arguments of the last call cannot be read to their end
         self.violate: Callable[[Code, str, int, str], None]
@@ -295,10 +326,15 @@ class Calls:
         if len(best.name) > self._spelled:
             validator.name_text(self._name_at + self._spelled, best.name[self._spelled :])
             self._spelled = len(best.name)
-        if named:
-            validator.close_name(self._name_at + len(best.name))
-            self._name_at = _NAME_READ
-            self.certain = True
+        own = [path for path in self._paths if path.strict] or self._paths
+        sure = all(path.sure or path.begun for path in own)  # until then, a text may mention such a call
+        if named and (sure or best.name not in self._tools.names):
+            self._end_name(validator)
+
+    def _end_name(self, validator: OneCallValidator) -> None:
+        validator.close_name(self._name_at + self._spelled)
+        self._name_at = _NAME_READ
+        self.certain = True
 
     def _name_before(self, path: Path) -> int:
         """The character at which the name began, once there is only one possibility."""
@@ -325,6 +361,7 @@ class Calls:
             self._open_arguments(at)
         else:
             self.text.put_back(char)
+        self.begun = True
         self._driver = driver(CallText(self.text, validator, path.form, self._tools, self._limits))
         return True
 
@@ -339,6 +376,8 @@ class Calls:
         validator = self.validator
         if validator is None or self._closed:
             return
+        if self._name_at >= 0:
+            self._end_name(validator)
         self._open_arguments(at)
         validator.drive([(s.OBJECT_CLOSE, at, at + 1, "")])
         validator.close_call(at)
@@ -371,6 +410,7 @@ class Calls:
         if path.kind == "closed":
             self.state = "done"
             return
+        self.begun = True
         self.on_end(at)
         form = path.form
         if not (form.section_open.strip() or form.section_close.strip() or form.separator.strip()):

@@ -33,9 +33,9 @@ class Path(msgspec.Struct, frozen=True):
     """A way to continue: at the piece `ops[op]`, with `read` characters of its `text`, or of a word, already read.
 
     `strict`: it has not left the form. `unknown_name`: there is no tool `name`. `namespace`: it may be a tool's that
-    follows itself as its namespace. `named`: the name is complete. `beyond`: no further parameter can follow. `begun`:
-    the piece that a driver reads has begun, a parameter at `begun_at`. `call_at`: the character at which the call
-    begins. `surplus`: the call exceeds the limit.
+    follows itself as its namespace. `named`: the name is complete; `sure`: so is the text after it. `beyond`: no
+    further parameter can follow. `begun`: the piece that a driver reads has begun, a parameter at `begun_at`.
+    `call_at`: the character at which the call begins. `surplus`: the call exceeds the limit.
     """
 
     form: CallForm
@@ -48,6 +48,7 @@ class Path(msgspec.Struct, frozen=True):
     unknown_name: bool = False
     namespace: bool = False
     named: bool = False
+    sure: bool = False
     beyond: bool = False
     begun: bool = False
     begun_at: int = -1
@@ -137,7 +138,7 @@ class PathSteps:
             return [path]
         if path.kind == "parameter":
             return [replace(path, begun=True, begun_at=at + 1)]
-        return self.enter(path, at + 1)
+        return self.enter(replace(path, sure=path.sure or (path.named and path.strict)), at + 1)
 
     def names_no_tool(self, path: Path) -> bool:
         """Whether its name is complete, and no tool's."""
@@ -176,7 +177,7 @@ class PathSteps:
         new = replace(path, op=place, read=0, text="", begun=False)
         empty = self._empty(path)
         if op.kind == "call":
-            return self.enter(replace(new, call_at=at, name="", named=False), at)
+            return self.enter(replace(new, call_at=at, name="", named=False, sure=False), at)
         if op.kind == "text":
             out = [replace(new, text=option) for option in dict.fromkeys(op.options) if option]
             return out + empty + (self.enter(new, at) if "" in op.options else [])
