@@ -137,6 +137,10 @@ def test_the_action_checks_calls(cloned):
     folder = cloned(FILES | {"calls.jsonl": "\n".join(calls), "right.jsonl": calls[0]})
     assert acted("Check calls", folder, calls="right.jsonl", registry="tools.json").returncode == 0
     assert acted("Check calls", folder, calls="calls.jsonl", registry="tools.json").returncode == 1
+    (folder / "json.jsonl").write_text('{"text": "{\\"name\\": \\"add\\", \\"arguments\\": {\\"n\\": 1}}"}')
+    given = {"calls": "json.jsonl", "registry": "tools.json"}
+    assert acted("Check calls", folder, **given).returncode == 1
+    assert acted("Check calls", folder, **given, notation="json", shape="name-arguments").returncode == 0
 
 
 def test_the_action_compares_two_evaluations_for_a_comment(cloned, tmp_path):

@@ -101,6 +101,17 @@ def test_a_byte_order_mark_of_a_file_is_ignored(tmp_path):
     )
 
 
+def test_lines_in_another_notation_than_glyph_are_named_with_the_options_for_them(tmp_path):
+    call = '{"name": "search", "arguments": {"query": "a"}}'
+    lines = [{"text": call}, {"text": call}, {"text": call, "notation": "json", "shape": "name-arguments"}]
+    (tmp_path / "calls.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    done = glyphscope("check", "--lines", tmp_path / "calls.jsonl")
+    assert [json.loads(line)["valid"] for line in done.stdout.splitlines()] == [False, False, True]
+    assert done.stderr.count("it is a valid call with --notation json --shape name-arguments") == 1
+    asked = ("--notation", "json", "--shape", "name-arguments")
+    assert glyphscope("check", "--lines", tmp_path / "calls.jsonl", *asked).exit_code == 0
+
+
 @pytest.mark.parametrize("place", ["/", ".", "/dev/null/run.jsonl", "x" * 300])
 def test_a_record_place_that_cannot_be_written_is_reported_before_the_run(place):
     result = glyphscope("run", *MODEL, "--json", "--record", place, "x")

@@ -128,6 +128,12 @@ def test_a_folder_that_is_not_a_result_is_reported_and_listed_with_its_reason(tm
     assert said in list_results(tmp_path)[0].problem
 
 
+def test_a_folder_of_results_names_one_of_them(folder):
+    with pytest.raises(RecordError) as caught:
+        ResultFolder.open(folder.path.parent)
+    assert str(folder.path) in caught.value.hint
+
+
 def test_a_name_that_is_too_long_is_rejected(tmp_path):
     with pytest.raises((RecordError, StorageError), match="too long"):
         ResultFolder.open(tmp_path / ("a" * 300))

@@ -39,6 +39,8 @@ from glyphscope.validation.checker import unchecked
 from glyphscope.validation.matching import Matcher
 
 _USUAL: tuple[Notation, Shape] = ("glyph", "flat")
+_MOST_GUESSES = 20
+"""Lines that are not valid for which another notation and shape are tried, to name them."""
 
 
 def check(
@@ -103,9 +105,7 @@ def check(
         option = "--readers" if readers else "--template-var"
         raise InputError(f"{option} needs --template: the form that the answer should have.")
     elif lines is not None and file is None:
-        valid = _check_lines(
-            lines, _Registries(registry), notation or _USUAL[0], shape or _USUAL[1], chunk, stop
-        )
+        valid = _check_lines(lines, _Registries(registry), notation, shape, chunk, stop)
     elif file is not None and lines is None:
         text = read_text(file)
         tools = read_registry(registry)
@@ -211,24 +211,38 @@ class _Registries:
 
 
 def _check_lines(
-    source: str, registries: _Registries, notation: Notation, shape: Shape, chunk: int | None, stop: bool
+    source: str,
+    registries: _Registries,
+    notation: Notation | None,
+    shape: Shape | None,
+    chunk: int | None,
+    stop: bool,
 ) -> bool:
     """Answer each line. Returns whether all of them are valid."""
     noted: set[str] = set()
+    guesses = 0 if notation or shape else _MOST_GUESSES
 
     def answer(place: str, text: str, line: dict[str, Any]) -> bool:
+        nonlocal guesses
         tools = registries.get(line.get("registry"))
-        report = _validated(
-            text,
-            tools,
-            cast(Notation, _one_of(line, "notation", get_args(Notation), notation, place)),
-            cast(Shape, _one_of(line, "shape", get_args(Shape), shape, place)),
-            chunk=chunk,
-            stop=stop,
+        named = "notation" in line or "shape" in line
+        asked = (
+            cast(Notation, _one_of(line, "notation", get_args(Notation), notation or _USUAL[0], place)),
+            cast(Shape, _one_of(line, "shape", get_args(Shape), shape or _USUAL[1], place)),
         )
+        report = _validated(text, tools, *asked, chunk=chunk, stop=stop)
         output.print_json(report)
         if not report.valid:
             note_uncallable(tools.get(report.tool or ""), noted)
+        if not report.valid and not named and guesses:
+            guesses -= 1
+            written = best_fit(text, call_judges(tools))[0]
+            if written != asked and _validated(text, tools, *written, chunk=None, stop=True).valid:
+                guesses = 0
+                way = f"--notation {written[0]} --shape {written[1]}"
+                output.print_note(
+                    f"{place}: it is a valid call with {way}; without them, it is in GLYPH, flat."
+                )
         return report.valid
 
     return answer_lines(source, answer)

@@ -477,7 +477,13 @@ def _read_manifest(path: Path) -> Manifest:
     except (ValueError, RecursionError):
         document = None
     if not isinstance(document, dict) or not isinstance(version := document.get(_KEY), int):
-        raise RecordError("Not an evaluation result.", where=str(path), hint="Choose its folder.")
+        within = sorted(file.parent.name for file in path.glob(f"*/{MANIFEST}")) if path.is_dir() else []
+        hint = (
+            f"Choose one of the results in it, such as {path / within[-1]}."
+            if within
+            else "Choose its folder."
+        )
+        raise RecordError("Not an evaluation result.", where=str(path), hint=hint)
     if version > VERSION:
         raise RecordError(
             f"This result is of version {version}; this program knows up to {VERSION}.",
