@@ -57,7 +57,7 @@ def interrupted(numbers, *words):
     """Run that command once for each signal, send them while a server runs, and return its errors and exit codes."""
     words = [sys.executable, "-m", "glyphscope", *words]
     running = [subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in numbers]
-    deadline = time.monotonic() + 200  # a busy machine takes long to import; a command that ended is not waited for
+    deadline = time.monotonic() + 200  # on a busy machine; a command that ended is not waited for
     while not all(found := [children(each.pid) for each in running]) and time.monotonic() < deadline:
         if any(each.poll() is not None for each in running):
             break
