@@ -54,6 +54,13 @@ def direct(script, constraint="off", **changes):
         (direct("word " * 9, max_tokens=3), "length", "impossible", "cut off at the token limit", "now 3"),
         (direct(SEARCH, stop=("query",)), "stop-string", "impossible", "at a stop string", "Remove"),
         (direct("word " * 9, tool_choice="auto"), "no-call", "open", "without a call", "Require a call"),
+        (
+            direct("word " * 9, tool_choice="auto", max_tokens=3),
+            "no-call",
+            "open",
+            "without a call, cut off at the token limit",
+            "now 3",
+        ),
         (direct("word " * 9, tool_choice="none", max_tokens=3), "cut-off", "open", "cut off", "now 3"),
         (direct(SEARCH), "valid", "holds", "a valid call of search", ""),
         (direct(BAD), "end-of-text", "impossible", "ended by the model (CONSTRAINT_MAX)", "mask"),

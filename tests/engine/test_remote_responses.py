@@ -115,6 +115,25 @@ def test_a_chosen_tool_and_strict_are_sent_in_the_form_of_the_interface() -> Non
     assert {tool["strict"] for tool in sent.body["tools"]} == {True}
 
 
+def test_llama_server_gets_its_own_fields_as_it_ignores_the_format_of_the_interface() -> None:
+    asks = YES_OR_NO(stop=("x",), constraint="mask", sampling=WARM)
+    _, sent = asked(said("yes"), asks, "llama-server")
+    assert sent.body["grammar"].startswith("root ::=") and sent.body["stop"] == ["x"]
+    assert sent.body["top_k"] == WARM.top_k and not {"text", "messages", "stream_options"} & sent.body.keys()
+
+
+@pytest.mark.parametrize(("tokens", "ended"), [(8, False), (7, True)])
+def test_an_answer_of_llama_server_with_as_many_tokens_as_are_allowed_is_cut_off(
+    tokens: int, ended: bool
+) -> None:
+    response = {"status": "completed", "usage": {"input_tokens": 9, "output_tokens": tokens}}
+    last = event({"type": "response.completed", "response": response, "timings": {"predicted_n": tokens}})
+    events, _ = asked(
+        Reply((delta("output_text", "yes"), last)), request(tool_choice="auto", max_tokens=8), "llama-server"
+    )
+    assert any(each.step.end for each in events if isinstance(each, Token)) is ended
+
+
 def test_settings_without_a_field_are_named_in_the_note() -> None:
     events, _ = asked(said("yes"), YES_OR_NO(stop=("x",), thinking="on", constraint="mask", sampling=WARM))
     (prompt,) = (each for each in events if isinstance(each, PromptRendered))

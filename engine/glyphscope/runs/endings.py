@@ -237,7 +237,7 @@ def _hint(kind: str, state: RunState, tr: Translate) -> str:
             call = tr(
                 "Tools were available. Require a call in the settings, or prompt for something that a tool does."
             )
-            return f"{_cut_hint(state, tr)} {call}" if _cut_by(state) is not None else call
+            return f"{_cut_hint(state, tr)} {call}" if _cut_words(state, tr) else call
         case "cut-off" | "length":
             return _cut_hint(state, tr)
         case "stop-string":
@@ -294,11 +294,11 @@ def _cut_by(state: RunState) -> LimitReached | None:
 
 
 def _cut_words(state: RunState, tr: Translate) -> str:
-    """How the answer of a loop was cut off; empty if it was not."""
+    """How the answer was cut off; empty if it was not."""
     cut = _cut_by(state)
-    if cut is None:
+    if cut is None and (state.finished is None or state.finished.reason != "length"):
         return ""
-    full = cut.limit == "context"
+    full = cut is not None and cut.limit == "context"
     return tr("cut off where the context is full") if full else tr("cut off at the token limit")
 
 

@@ -16,7 +16,7 @@ from glyphscope.base.shorten import excerpt
 from glyphscope.models.interface import Usage
 from glyphscope.models.remote.address import Address
 from glyphscope.models.remote.answer import DONE, EventReader
-from glyphscope.models.remote.chunks import CallPiece, Chunk, likely_tokens, read_chunk, whole_number
+from glyphscope.models.remote.chunks import UNSAID, CallPiece, Chunk, likely_tokens, read_chunk, whole_number
 from glyphscope.models.remote.failures import message_of, not_understood
 
 ChatApi: TypeAlias = Literal["chat", "responses", "messages", "ollama"]
@@ -150,7 +150,7 @@ class ResponsesEvents(_Events):
             if at not in self._streamed:
                 yield from self._item(at, item)
         elif kind in ("response.completed", "response.incomplete", "response.failed"):
-            yield from self._ended(as_object(document.get("response")))
+            yield from self._ended(as_object(document.get("response")), unsaid="timings" in document)
 
     def _item(self, number: int, item: dict[str, Any]) -> Iterator[Chunk]:
         kind = str(item.get("type"))
@@ -168,7 +168,8 @@ class ResponsesEvents(_Events):
             for part in _objects(item.get("content")) or _objects(item.get("summary")):
                 yield Chunk(reasoning=_text(part.get("text")))
 
-    def _ended(self, response: dict[str, Any]) -> Iterator[Chunk]:
+    def _ended(self, response: dict[str, Any], *, unsaid: bool = False) -> Iterator[Chunk]:
+        """`unsaid`: the server is llama-server, which says `completed` at its token limit too (build 11549)."""
         if response.get("status") == "failed":
             raise self._aborted(response)
         usage = as_object(response.get("usage"))
@@ -177,6 +178,8 @@ class ResponsesEvents(_Events):
         finish = (
             {"max_output_tokens": "length"}.get(reason, reason) or _text(response.get("status")) or "stop"
         )
+        if unsaid and finish == "completed":
+            finish = UNSAID
         yield Chunk(
             finish=finish, usage=_usage(usage.get("input_tokens"), cached, usage.get("output_tokens"))
         )

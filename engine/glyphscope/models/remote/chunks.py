@@ -15,6 +15,8 @@ from glyphscope.models.remote.failures import message_of, not_understood
 
 _MAX_COUNT = 2**53
 """More than any count or number of tokens of an endpoint; a record can still represent it."""
+UNSAID = "unsaid"
+"""The end of an answer of a server that calls those complete that its token limit cut."""
 
 
 class Likely(NamedTuple):

@@ -41,7 +41,8 @@ class Dialect(NamedTuple):
     the tool; otherwise only that tool is sent, and a call is required. `most_stops`: it accepts only so many stop
     strings. `custom_tools`: tools may be custom ones, with a grammar; otherwise they are functions. `keeping_stop` are
     fields that make it send the stop string that it found, so that the end is known. `api` is the interface, in which
-    `schema_field` is the name of `response_format`. `renders`: it reports the prompt that it makes of messages, as a
+    `schema_field` is the name of `response_format`. `own_in_responses`: Responses takes these fields too, and only
+    they constrain an answer there. `renders`: it reports the prompt that it makes of messages, as a
     text (`/apply-template`) or as tokens (`/tokenize`).
     """
 
@@ -67,6 +68,7 @@ class Dialect(NamedTuple):
     keeping_stop: Mapping[str, Any] = {}
     api: Literal["chat", "responses"] = "chat"
     schema_field: str = RESPONSE_FORMAT
+    own_in_responses: bool = False
     renders: Literal["", "template", "tokens"] = ""
 
 
@@ -88,6 +90,7 @@ LLAMA_SERVER = Dialect(
     biases="pairs",
     counting={"stream_options": {"include_usage": True}, "timings_per_token": True},
     renders="template", effort="template",
+    own_in_responses=True,  # it ignores `text.format` (build 11549)
     names_tool=False,  # it silently treats the object as "auto": ggml-org/llama.cpp issue 26535
 )  # fmt: skip
 LLAMA_CPP_PYTHON = Dialect(

@@ -192,7 +192,7 @@ def body_of(
         if request.alternatives:
             body["top_logprobs"] = min(request.alternatives, MAX_ALTERNATIVES)
     body |= {**_template_fields(request.chat, dialect), **constraint.fields}
-    return _merged(responses_body(body) if dialect.api == "responses" else body, request, constraint)
+    return _merged(responses_body(body, dialect) if dialect.api == "responses" else body, request, constraint)
 
 
 def _merged(body: dict[str, Any], request: GenerateRequest, constraint: EndpointConstraint) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from glyphscope.grammar.match.report import compile_grammar
 from glyphscope.models.decoding.text import shown, text_decoder
 from glyphscope.models.interface import GenerateRequest, Output, Usage
 from glyphscope.models.remote.address import Address
-from glyphscope.models.remote.chunks import Chunk, Likely
+from glyphscope.models.remote.chunks import UNSAID, Chunk, Likely
 from glyphscope.models.remote.dialect import Dialect
 from glyphscope.models.remote.fields import EndpointConstraint
 from glyphscope.models.remote.parts import PartWriter
@@ -215,9 +215,16 @@ class ChatStreamDecoder:
                 where=str(self._address),
                 hint="Allow more tokens (--max-tokens), or turn its thinking off (--thinking off, or at the server).",
             )
-        if self._finish.lower() not in _LENGTH:
+        if not self._cut:
             self._watch.end(self._parts.calls)
             yield (self._maker.end(),)
+
+    @property
+    def _cut(self) -> bool:
+        """Whether the token limit ended the answer."""
+        if self._finish == UNSAID:
+            return self._usage is not None and (self._usage.tokens or 0) >= self._request.max_tokens
+        return self._finish.lower() in _LENGTH
 
     @property
     def _step_count(self) -> int:

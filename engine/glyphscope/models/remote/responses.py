@@ -1,6 +1,7 @@
 """A body of OpenAI's Responses, made from that of a chat completion.
 
-It is sent to an endpoint with `?api=responses`. Only `text.format` can constrain an answer; the server stores nothing.
+It is sent to an endpoint with `?api=responses`. Only `text.format` can constrain an answer, unless the server takes
+further fields; the server stores nothing.
 """
 
 from __future__ import annotations
@@ -12,11 +13,14 @@ from glyphscope.models.remote.dialect import FORMAT_OF_RESPONSES, RESPONSE_FORMA
 
 PATH = "/responses"
 _SAME = ("model", "stream", "temperature", "top_p", "parallel_tool_calls", "top_logprobs")
+_OWN = ("stop", "chat_template_kwargs")
 _RENAMED = {"max_tokens": "max_output_tokens", "max_completion_tokens": "max_output_tokens"}
 
 
 def over_responses(dialect: Dialect) -> Dialect:
-    """The dialect with only the fields that Responses has."""
+    """The dialect with only the fields that Responses has, and the server's own if it takes them."""
+    if dialect.own_in_responses:
+        return dialect._replace(api="responses", prefill="", counting={}, renders="")
     return dialect._replace(
         api="responses", grammar="", answers={}, schema="json_schema", schema_field=FORMAT_OF_RESPONSES, prefill="",
         sampling={"top_p": "top_p"}, sampling_on={}, counting={}, template_fields=False, effort="field",
@@ -24,11 +28,18 @@ def over_responses(dialect: Dialect) -> Dialect:
     )  # fmt: skip
 
 
-def responses_body(body: Mapping[str, Any]) -> dict[str, Any]:
-    """The body with the fields of Responses; others are left out."""
+def responses_body(body: Mapping[str, Any], dialect: Dialect) -> dict[str, Any]:
+    """The body with the fields of Responses; others are left out, unless they are the server's own."""
     made: dict[str, Any] = {"input": list(_items(body["messages"])), "store": False}
+    own = {
+        *dialect.sampling.values(),
+        *dialect.sampling_on.values(),
+        *dialect.answers.values(),
+        *_OWN,
+        dialect.grammar,
+    }
     for name, value in body.items():
-        if name in _SAME:
+        if name in _SAME or (dialect.own_in_responses and name in own):
             made[name] = value
         elif name in _RENAMED:
             made[_RENAMED[name]] = value
