@@ -45,6 +45,7 @@ class Slices(QObject):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._steps: Steps | None = None
+        self._ends = False
         self._timer = QTimer(self, singleShot=True, interval=PAUSE_MS)
         self._timer.timeout.connect(self._slice)
 
@@ -62,6 +63,12 @@ class Slices(QObject):
         """Start this work with its first slice, which is all of most work."""
         self.start(steps)
         self._slice()
+
+    def end_slice(self) -> None:
+        """End the slice at the next `yield` of the work: before a step that is long by itself, or where what it caused
+        in Qt's queue is to be handled first.
+        """
+        self._ends = True
 
     def finish(self) -> None:
         """Do all remaining work now. Does nothing if the work itself calls it."""
@@ -83,7 +90,8 @@ class Slices(QObject):
             return
         try:
             for _ in steps:
-                if perf_counter() >= until:
+                ends, self._ends = self._ends, False
+                if perf_counter() >= until or (ends and until < float("inf")):
                     self._timer.start()
                     return
         except BaseException:

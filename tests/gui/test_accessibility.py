@@ -320,6 +320,7 @@ def test_no_words_of_a_button_are_cut_and_a_scarce_label_is_shortened_in_whole_p
 ):
     window = opened(size=size)
     window.context.themes.choose("light", round(window_points() * times))
+    window.context.themes.finish()
 
     def found(window):
         return list(cut_words(window))
@@ -341,6 +342,7 @@ def test_tables_of_an_open_window_grow_with_the_letters(opened, own_letters, qtb
     tables = (page.view.tokens, page.view.fields, page.evidence.alternatives)
     before = [table.verticalHeader().defaultSectionSize() for table in tables]
     window.context.themes.choose("light", 2 * window.font().pointSize())
+    window.context.themes.finish()
 
     def have_grown():
         for table, height in zip(tables, before, strict=True):
@@ -484,6 +486,7 @@ def test_no_column_is_narrower_than_its_title_and_no_row_is_cut_or_lies_under_an
 ):
     window = opened(size=(1024, 700) if small else (1440, 900))
     window.context.themes.choose("light", round(window_points() * times))
+    window.context.themes.finish()
 
     def wrong_tables(window):
         return narrow_columns(window) + (hidden_rows(window) + cut_rows(window) if times < 2 else [])

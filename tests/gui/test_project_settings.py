@@ -19,7 +19,7 @@ from glyphscope_gui.services import make_services
 from glyphscope_gui.settings.dialog import SettingsDialog, SettingsPresenter, contacts, summary
 from glyphscope_gui.settings.sections import FolderLine, ModelFolders
 from glyphscope_gui.shared.background import end_work
-from glyphscope_gui.theme import ThemeManager, mono_font
+from glyphscope_gui.theme import ThemeManager, mono_font, use_font
 from glyphscope_gui.theme.fonts import choose_mono, fixed_families, mono_families
 
 CALL = '{action="search" query="AI news" max_results=10}'
@@ -242,20 +242,24 @@ def test_another_code_font_is_used_at_once(qapp, qtbot):
         pytest.skip("there is one fixed-pitch font here")
     edit = QPlainTextEdit()
     qtbot.addWidget(edit)
-    edit.setFont(mono_font(-0.5))
+    use_font(edit, mono_font, -0.5)
     manager = ThemeManager(qapp, "light")
     points, base = edit.font().pointSizeF(), QApplication.font().pointSizeF()
     try:
         manager.choose("light", 0, families[0])
+        manager.finish()
         assert edit.font().families()[0] == mono_font().families()[0] == families[0]
         assert edit.font().pointSizeF() == points
         manager.choose("light", round(base) + 4, families[0])
+        manager.finish()
         assert edit.font().pointSizeF() == pytest.approx(points + round(base) + 4 - base)
         manager.choose("light", 0, "No Such Font")
+        manager.finish()
         assert edit.font().families() == mono_families()
     finally:
         choose_mono("")
         manager.choose("light")
+        manager.finish()
         manager.deleteLater()
 
 

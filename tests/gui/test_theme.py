@@ -6,14 +6,14 @@ import gc
 import re
 
 import pytest
-from PySide6.QtCore import QEvent
+from PySide6.QtCore import QEvent, QObject
 from PySide6.QtGui import QColor
-from PySide6.QtWidgets import QApplication, QCheckBox, QTabWidget, QWidget
+from PySide6.QtWidgets import QApplication, QCheckBox, QLineEdit, QPushButton, QTabWidget, QWidget
 
 from glyphscope.base.resources import names, read_text
 from glyphscope_gui.shared import PlainLabel
-from glyphscope_gui.shared.layouts import stack
-from glyphscope_gui.theme import ThemeManager, load_theme
+from glyphscope_gui.shared.layouts import STRETCH, stack, vbox
+from glyphscope_gui.theme import ThemeManager, load_theme, mono_font, use_font
 from glyphscope_gui.theme.manager import style_sheet, write_icons
 
 
@@ -46,6 +46,20 @@ def test_a_disabled_box_looks_disabled(qapp, qtbot, name):
     assert pictures[0].copy(words) != pictures[1].copy(words)
     mark = pictures[0].rect().adjusted(0, 0, 24 - box.width(), 0)
     assert pictures[0].copy(mark) != pictures[1].copy(mark)
+
+
+class Seen(QObject):
+    """The text sizes of all labels whenever one of them is painted or gets another size, by event."""
+
+    def __init__(self, labels: list[QWidget]) -> None:
+        super().__init__()
+        self.labels = labels
+        self.sizes: dict[QEvent.Type, set[tuple[float, ...]]] = {}
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if watched in self.labels and event.type() in (QEvent.Type.Paint, QEvent.Type.Resize):
+            self.sizes.setdefault(event.type(), set()).add(tuple(map(size, self.labels)))
+        return False
 
 
 class Leaf(QWidget):
@@ -165,6 +179,76 @@ def test_a_tab_gets_the_sheet_when_it_is_first_shown_not_with_its_page(qapp, qtb
     assert [color(label) for label in labels] == [muted] * 3
 
 
+def size(widget: QWidget) -> float:
+    return widget.font().pointSizeF()
+
+
+@pytest.fixture
+def usual_size(qapp):
+    """Restore the application's text size."""
+    font = qapp.font()
+    yield font.pointSizeF()
+    qapp.setFont(font)
+
+
+def test_another_text_size_is_first_in_sight_and_elsewhere_when_it_is_shown(pages, qtbot, usual_size):
+    code, button = QLineEdit(), QPushButton("never shown")
+    use_font(code, mono_font, -0.5)
+    inside = stack(stack(code))
+    pages.addWidget(inside)
+    pages.setCurrentIndex(2)
+    pages.setCurrentIndex(0)
+    window = QWidget()
+    qtbot.addWidget(window)
+    qtbot.addWidget(button)
+    sizes = [size(pages.widget(0)), size(code)]
+    with qtbot.waitSignal(pages.themes.changed):
+        pages.themes.choose("light", 15)
+    assert size(pages.widget(0)) == sizes[0] + 15 - usual_size
+    assert [size(each) for each in (inside, code)] == [usual_size, sizes[1]]
+    pages.setCurrentIndex(2)
+    assert [size(each) for each in (inside, code)] == [15, 14.5]
+    pages.themes.finish()
+    for each in (window, button):
+        each.show()
+        assert size(each) == 15
+    pages.themes.choose("dark", 15)  # Qt restores the fonts that widgets had before their first sheet
+    pages.themes.finish()
+    assert [size(each) for each in (inside, code)] == [15, 14.5]
+
+
+def test_a_change_of_theme_right_after_one_of_the_text_size_keeps_the_size(pages, qapp, usual_size):
+    small = size(pages.widget(0)) - usual_size
+    pages.themes.choose("light", 15)
+    pages.themes.choose("dark", 15)
+    qapp.processEvents()
+    pages.themes.choose("light", 15)
+    pages.themes.finish()
+    assert [size(pages.widget(place)) for place in (0, 1)] == [15 + small] * 2
+
+
+def test_nothing_is_arranged_or_painted_while_another_text_size_is_half_there(
+    qapp, qtbot, usual_size, monkeypatch
+):
+    """Each widget with another font would arrange and paint the whole window again."""
+    monkeypatch.setattr("glyphscope_gui.slices.SLICE_MS", 0)
+    labels = [PlainLabel(words) for words in ("first", "second", "third")]
+    window = QWidget()
+    vbox(*labels, STRETCH, parent=window)  # so each label is as high as its text
+    qtbot.addWidget(window)
+    themes = ThemeManager(qapp, "light", parent=window)
+    window.show()
+    qtbot.waitUntil(lambda: not themes._dressing.is_busy)
+    seen = Seen(labels)
+    qapp.installEventFilter(seen)
+    themes.choose("light", 15)
+    qtbot.waitUntil(lambda: not themes._dressing.is_busy)
+    qapp.removeEventFilter(seen)
+    before, after = (usual_size,) * 3, (15.0,) * 3
+    assert seen.sizes[QEvent.Type.Resize] == {after}
+    assert seen.sizes[QEvent.Type.Paint] - {before} == {after}
+
+
 def test_a_larger_text_size_reaches_the_tabs_of_a_hidden_page(qapp, qtbot):
     tabs = QTabWidget()
     tabs.addTab(QWidget(), "Side by side")
@@ -173,5 +257,7 @@ def test_a_larger_text_size_reaches_the_tabs_of_a_hidden_page(qapp, qtbot):
     themes = ThemeManager(qapp, "light", parent=pages)
     pages.show()
     themes.choose("light", 15)
+    themes.finish()
     assert tabs.tabBar().font().pointSizeF() == 15
     themes.choose("light")
+    themes.finish()

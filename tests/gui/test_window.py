@@ -456,12 +456,14 @@ def test_keys_make_the_text_of_the_whole_window_larger_and_smaller_at_once(make,
     window = make()
     usual, settings = window.fontMetrics().height(), window.services.settings
     window.actions_.larger.trigger()
+    window.context.themes.finish()
     assert window.fontMetrics().height() > usual
     settings.update(font_size=7)
     for _ in range(2):
         window.actions_.smaller.trigger()
         assert settings.value.font_size == 6
     window.actions_.usual_size.trigger()
+    window.context.themes.finish()
     assert window.fontMetrics().height() == usual and settings.value.font_size == 0
 
 

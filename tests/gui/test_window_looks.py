@@ -66,6 +66,7 @@ def test_a_change_of_theme_restyles_each_widget_only_a_few_times(open_window, qa
     qapp.removeEventFilter(count)
     assert count.styled.total() <= 3 * len(QApplication.allWidgets())  # a deep style sheet took ten
     window.context.themes.choose("light")
+    window.context.themes.finish()
 
 
 @pytest.mark.slow
@@ -74,10 +75,12 @@ def test_a_page_that_was_hidden_so_far_has_the_look_of_the_window(open_window, p
     """It gets the style sheet when it is first shown, or with another text size."""
     window = open_window(scripted)
     window.context.themes.choose("light", points)
+    window.context.themes.finish()
     window.navigator.show(PageId.COMPARE)
     font = window.page(PageId.COMPARE).view.run_button.font()
     assert font.weight() == QFont.Weight.DemiBold and font.pointSizeF() == window_points()
     window.context.themes.choose("light", 0)
+    window.context.themes.finish()
 
 
 @pytest.mark.slow
@@ -145,9 +148,11 @@ def test_sides_stored_by_a_larger_window_are_fitted_to_a_smaller_one(open_window
 def test_both_sides_are_there_again_once_the_window_has_room_for_them(open_window, qtbot):
     window = open_window(scripted, size=(1440, 860))
     window.context.themes.choose("light", 16)
+    window.context.themes.finish()
     qtbot.waitUntil(lambda: bool(window.tabifiedDockWidgets(window.right)))
     window.navigator.show(PageId.GRAMMAR)
     window.context.themes.choose("light")
+    window.context.themes.finish()
     window.navigator.show(PageId.PLAYGROUND)
     qtbot.waitUntil(lambda: not window.tabifiedDockWidgets(window.right))
     qtbot.waitUntil(lambda: window.right.isVisible() and window.right.x() > window.width() / 2)
@@ -449,6 +454,7 @@ def test_the_list_of_a_box_has_one_frame_and_the_selection_of_other_lists(window
     assert edge == [colors[0], *colors[1:2] * 8]
     assert image.pixelColor(popup.width() - 12, first.y()).name() == colors[2]
     window.context.themes.choose("light")
+    window.context.themes.finish()
 
 
 @pytest.mark.slow
@@ -528,9 +534,29 @@ def test_the_top_bar_is_restored_after_larger_text(window, qtbot):
 
     before, icon = sizes(), header.run_button.iconSize()
     themes.choose("light", 15)
+    themes.finish()
     assert sizes()[0][1] > before[0][1] and header.run_button.iconSize().width() > icon.width()
     themes.choose("light", 0)
+    themes.finish()
     qtbot.waitUntil(lambda: (sizes(), header.run_button.iconSize()) == (before, icon))
+
+
+@pytest.mark.slow
+def test_another_text_size_reaches_every_widget(window, qtbot, tmp_path):
+    for _page in in_turn(qtbot, window, tmp_path):
+        pass
+    window.context.themes.choose("light", 20)
+    window.context.themes.finish()
+    shown = [
+        each
+        for each in QApplication.allWidgets()
+        if each.testAttribute(Qt.WidgetAttribute.WA_WState_Polished)
+    ]
+    sizes = {each.objectName() or type(each).__name__: each.font().pointSizeF() - 20 for each in shown}
+    assert sizes.pop("lessonTitle") == 7
+    assert {name: larger for name, larger in sizes.items() if not -1.5 <= larger <= 2} == {}
+    window.context.themes.choose("light", 0)
+    window.context.themes.finish()
 
 
 @pytest.mark.slow
@@ -540,6 +566,7 @@ def test_a_branch_of_a_record_scrolls_nothing_sideways(window, qtbot):
     for size, scale in (((1024, 700), 1.0), ((1440, 900), 1.5)):
         window.resize(*size)
         window.context.themes.choose("light", round(points * scale))
+        window.context.themes.finish()
         with qtbot.waitSignal(window.runs.ended):
             window.runs.show_record(bundled_run(ABORTED))
         for _name in show_masked(qtbot, window):
@@ -547,6 +574,7 @@ def test_a_branch_of_a_record_scrolls_nothing_sideways(window, qtbot):
             wide = [area.objectName() for area in areas if area.horizontalScrollBar().isVisible()]
             assert not wide, size
     window.context.themes.choose("light", 0)
+    window.context.themes.finish()
 
 
 @pytest.mark.slow
@@ -554,9 +582,11 @@ def test_the_playground_does_not_scroll_sideways_where_letters_become_larger(win
     for width, points in ((1280, 13), (1440, 15)):
         window.resize(width, 860)
         window.context.themes.choose("light", points)
+        window.context.themes.finish()
         QApplication.processEvents()
         qtbot.waitUntil(lambda: not window.navigator.is_cut_off)
     window.context.themes.choose("light")
+    window.context.themes.finish()
 
 
 @pytest.mark.slow
@@ -579,6 +609,7 @@ def test_no_page_scrolls_sideways_with_large_text_in_a_window_of_1024_pixels(win
         window.navigator.show(PageId.PLAYGROUND)
         window.resize(1440, 900)
         window.context.themes.choose("light", round(points * times))
+        window.context.themes.finish()
         window.resize(1024, 700)
         QApplication.processEvents()
         qtbot.waitUntil(lambda: bool(window.tabifiedDockWidgets(window.right)))  # no room for both sides
@@ -586,6 +617,7 @@ def test_no_page_scrolls_sideways_with_large_text_in_a_window_of_1024_pixels(win
             assert page and window.width() == 1024
             qtbot.waitUntil(lambda: all_fit(times))  # noqa: B023 - called at once
     window.context.themes.choose("light", 0)
+    window.context.themes.finish()
 
 
 def test_a_name_in_a_heading_makes_no_card_wider(qtbot):

@@ -23,7 +23,7 @@ from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import LeavesWheel
 from glyphscope_gui.shared.text_edits import GrowingEdit
 from glyphscope_gui.shared.verdict import VERDICTS, paint_pill, pill_font
-from glyphscope_gui.theme import mono_font
+from glyphscope_gui.theme import mono_font, use_font
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ class TextArgument(GrowingEdit):
         super().__init__(MAX_LINES, parent)
         self._value = value
         self._as_text = as_text
-        self.setFont(mono_font(-0.5))
+        use_font(self, mono_font, -0.5)
         self.setPlaceholderText(NOT_GIVEN if value is MISSING else "" if as_text else "JSON")
         text = "" if value is MISSING else value if as_text else json.dumps(value, ensure_ascii=False)
         self.is_cut = len(text) > MAX_LENGTH

@@ -25,7 +25,7 @@ from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import FollowsSize, ScrollArea, grid_layout, hbox, stack, vbox
 from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.shared.verdict import Pill
-from glyphscope_gui.theme import mono_font
+from glyphscope_gui.theme import mono_font, use_font
 from glyphscope_gui.theme.sizes import PAD
 
 MIN_WIDTH = 258
@@ -212,7 +212,7 @@ class CompareColumn(FollowsSize, QFrame):
         self.stack = stack(self.notice, self.stream)
         self.stack.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Expanding)
         self.stack.setMinimumHeight(self.stream.minimumSizeHint().height())
-        self.call.setFont(mono_font(-0.5))
+        use_font(self.call, mono_font, -0.5)
         top = vbox(head, self.picker, margins=(PAD, 0, PAD, 2), spacing=6)
         result = hbox(
             (self.detail, 1), (self.call, 1), (self.open_button, 0, Qt.AlignmentFlag.AlignBottom), spacing=8

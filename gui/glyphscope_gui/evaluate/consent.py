@@ -16,7 +16,7 @@ from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import vbox
 from glyphscope_gui.shared.named_files import NamedFile
 from glyphscope_gui.shared.plain_dialog import PlainDialog, Role, Standard
-from glyphscope_gui.theme import mono_font
+from glyphscope_gui.theme import mono_font, use_font
 
 MAX_ASKED = 12
 """Files about which one question asks, so that all of them are seen."""
@@ -57,7 +57,7 @@ class PythonConsent(PlainDialog):
         self.tabs = named(QTabWidget(self), "pythonSources")
         for file in files:
             box = QPlainTextEdit(visible(file.source, lines=True), self, readOnly=True)
-            box.setFont(mono_font(-0.5))
+            use_font(box, mono_font, -0.5)
             box.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
             box.setAccessibleName(tr("Source of {file}", file=file.file))
             name = file.file.replace("\\", "/").rpartition("/")[2]

@@ -43,7 +43,7 @@ from glyphscope_gui.shared.plain_text import document_part, is_long
 from glyphscope_gui.shared.segmented import Segmented
 from glyphscope_gui.shared.settings_grid import translated
 from glyphscope_gui.shared.text_edits import GrowingEdit, LineEdit, WrappingEdit
-from glyphscope_gui.theme import mono_font
+from glyphscope_gui.theme import mono_font, use_font
 
 KINDS: tuple[tuple[CheckKind, str, str], ...] = (
     ("equals", tr("equals"), tr("The value: text without quotes, anything else as JSON")),
@@ -213,7 +213,7 @@ class ScenarioForm(QWidget):
         self.long_label.hide()
         self.json_edit = named(WrappingEdit(self), "scenarioJson", tr("The scenario as JSON"))
         self.json_edit.setTabChangesFocus(True)
-        self.json_edit.setFont(mono_font(-0.5))
+        use_font(self.json_edit, mono_font, -0.5)
         self._lay_out()
         self._connect()
 

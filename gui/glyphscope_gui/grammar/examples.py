@@ -27,7 +27,7 @@ from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_table import PlainTable
 from glyphscope_gui.shared.table_model import MARK_ROLE, NO_INDEX, PILL_ROLE, Index, TableModel
 from glyphscope_gui.shared.text_edits import WrappingEdit
-from glyphscope_gui.theme import mono_font
+from glyphscope_gui.theme import mono_font, use_font
 
 MAX_MEASURED = 200
 RESULT_SHARE = 0.4
@@ -40,7 +40,7 @@ class _TextField(WrappingEdit):
         super().__init__(parent)
         self.setObjectName("exampleField")
         self.setAccessibleName(tr("Text of the example"))
-        self.setFont(mono_font(-1))
+        use_font(self, mono_font, -1)
         self.setTabChangesFocus(True)
         self.document().setDocumentMargin(2)
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)

@@ -14,7 +14,7 @@ from glyphscope_gui.shared.labels import PlainLabel, named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import grid_layout, vbox
 from glyphscope_gui.shared.text_edits import WrappingEdit, marked
-from glyphscope_gui.theme import FollowsLooks, mono_font, theme
+from glyphscope_gui.theme import FollowsLooks, mono_font, theme, use_font
 from glyphscope_gui.theme.sizes import PAD
 
 MAX_RULES = 8
@@ -173,7 +173,7 @@ class GrammarStep(FollowsLooks, QWidget):
         vbox((self.edit, 1), self.slider, grid, parent=self, margins=(PAD - 5, 6), spacing=6)
 
     def _restyle(self) -> None:
-        self.edit.setFont(mono_font(1))
+        use_font(self.edit, mono_font, 1)
         self.edit.setStyleSheet("#stepTextEdit { border: none; background: transparent; padding: 0; }")
         if self._view is not None:
             self.show_view(self._view, "")

@@ -30,7 +30,7 @@ from glyphscope_gui.shared.labels import PlainLabel, named, push_button, words_l
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, hbox, vbox
 from glyphscope_gui.shared.page_ids import PageId
-from glyphscope_gui.theme import mono_font, theme
+from glyphscope_gui.theme import mono_font, theme, use_font
 from glyphscope_gui.theme.sizes import GAP, PAD, letters
 
 
@@ -289,7 +289,7 @@ class Tour(QtWidgets.QFrame):
     def _fill(self, card: TourCard) -> None:
         self.title.setText(card.title)
         self.words.setText(card.words)
-        self.example.setFont(mono_font())
+        use_font(self.example, mono_font)
         self.example.setText(card.example)
         self.example.setVisible(bool(card.example.strip()))
 

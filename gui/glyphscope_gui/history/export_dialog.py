@@ -16,7 +16,7 @@ from glyphscope_gui.shared.language import in_language, tr
 from glyphscope_gui.shared.layouts import vbox
 from glyphscope_gui.shared.plain_dialog import PlainDialog, Role, Standard
 from glyphscope_gui.shared.plain_text import copy_text
-from glyphscope_gui.theme import mono_font
+from glyphscope_gui.theme import mono_font, use_font
 
 MAX_SHOWN = 20_000
 """Characters that are shown; the layout of a line of a hundred thousand takes seconds."""
@@ -39,7 +39,7 @@ class ExportDialog(PlainDialog):
         self.note = PlainLabel(self, wordWrap=True, role="muted")
         self.view = QPlainTextEdit(self, readOnly=True)
         named(self.view, "exportView", tr("Exported text"))
-        self.view.setFont(mono_font(-0.5))
+        use_font(self.view, mono_font, -0.5)
         self.view.setTabChangesFocus(True)
         self.more = PlainLabel(self, role="muted")
         self.copy_button = push_button(tr("&Copy"), self, clicked=self._copy)

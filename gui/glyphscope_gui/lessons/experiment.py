@@ -26,7 +26,7 @@ from glyphscope_gui.shared.language import in_language, tr
 from glyphscope_gui.shared.layouts import STRETCH, hbox, holder, vbox
 from glyphscope_gui.shared.settings_grid import NumberSetting, reset_of, setting_field
 from glyphscope_gui.shared.text_edits import GrowingEdit, LineEdit
-from glyphscope_gui.theme import mono_font
+from glyphscope_gui.theme import mono_font, use_font
 from glyphscope_gui.theme.sizes import PAD
 
 _SAMPLING, _REQUEST = settings_of(Sampling), settings_of(RunRequest)
@@ -218,7 +218,7 @@ class LessonExperiment(QFrame):
         value = self._value(name)
         if name == "answer":
             text = GrowingEdit(_LINES, self)
-            text.setFont(mono_font(-0.5))
+            use_font(text, mono_font, -0.5)
             text.setPlainText(value.rstrip("\n"))
             return text, text.toPlainText
         setting = _setting_of(name)

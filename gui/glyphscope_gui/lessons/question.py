@@ -158,7 +158,7 @@ class ChoiceButton(QPushButton):
             tr("Choose this answer ({number})", number=number) if number < 10 else tr("Choose this answer")
         )
         self.number = PlainLabel(str(number), self, role="faint")
-        self.label = LessonLabel(words, "", self, mono_font(2) if token else None)
+        self.label = LessonLabel(words, "", self, 2 if token else None)
         self.label.setWordWrap(not token)
         for label in (self.number, self.label):
             label.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
@@ -233,7 +233,7 @@ class LessonQuestion(QFrame):
         self.guards = True
         self.ask = LessonProse(sheet.ask, self)
         before = f"{sheet.before}▮" if sheet.kind == "next" else ""
-        self.before = LessonLabel(before, "", self, mono_font(2))
+        self.before = LessonLabel(before, "", self, 2)
         self.before.setAccessibleName(tr("Written so far: {text}", text=sheet.before))
         self.line = CharacterLine(sheet.text, self)
         self.line.setVisible(sheet.kind == "character")

@@ -22,7 +22,7 @@ from glyphscope_gui.lessons.run import LessonRun
 from glyphscope_gui.shared.labels import LessonLabel, named, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import FollowsSize, ScrollArea, vbox
-from glyphscope_gui.theme import ui_font
+from glyphscope_gui.theme import title_font, use_font
 from glyphscope_gui.theme.sizes import scale
 
 Active: TypeAlias = LessonRun | LessonQuestion | LessonExperiment
@@ -115,9 +115,8 @@ class LessonReader(FollowsSize, ScrollArea):
         body.setObjectName("lessonBody")
         head = LessonLabel(over, "muted", body)
         head.setVisible(bool(over))
-        font = ui_font(7)
-        font.setWeight(font.Weight.Bold)
-        heading = named(LessonLabel(title, "", body, font), "lessonTitle")
+        heading = named(LessonLabel(title, "", body), "lessonTitle")
+        use_font(heading, title_font, 7)
         self._words, self._parts = [head, heading], []
         for part in parts:
             if isinstance(part, Prose):

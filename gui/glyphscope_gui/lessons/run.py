@@ -24,7 +24,7 @@ from glyphscope_gui.shared.labels import ElidedLabel, LessonLabel, PlainLabel, n
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, FollowsSize, grid_layout, hbox, holder, vbox
 from glyphscope_gui.shared.verdict import VERDICTS
-from glyphscope_gui.theme import mono_font, ui_font
+from glyphscope_gui.theme import mono_font, ui_font, use_font
 from glyphscope_gui.theme.sizes import PAD, scale
 
 WIDE = 640
@@ -116,7 +116,7 @@ class LessonRun(FollowsSize, QFrame):
         self.alternatives.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # it has no actions
         self.fields_model = FieldTableModel(self)
         self.fields = FieldTable(self.fields_model, self)
-        self.fields.setFont(ui_font())
+        use_font(self.fields, ui_font)
         self.fields.fit_rows(11)
         impossible = VERDICTS["impossible"]
         for column, widest in (

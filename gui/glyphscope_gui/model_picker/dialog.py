@@ -33,7 +33,7 @@ from glyphscope_gui.shared.plain_dialog import PlainDialog, Role, Standard
 from glyphscope_gui.shared.plain_table import PlainTable
 from glyphscope_gui.shared.settings_grid import SettingsGrid, setting_field
 from glyphscope_gui.shared.text_edits import LineEdit
-from glyphscope_gui.theme import mono_font
+from glyphscope_gui.theme import mono_font, use_font
 from glyphscope_gui.theme.sizes import letters
 
 _NO_KEY = tr("optional; stored in the system keyring")
@@ -51,7 +51,7 @@ class EndpointDialog(PlainDialog):
         self._left = False
         self.address_edit = named(LineEdit(address, self), "endpointAddressEdit")
         self.address_edit.setPlaceholderText(tr("http://127.0.0.1:8080/v1   or   https://host/v1#model-name"))
-        self.address_edit.setFont(mono_font(-0.5))
+        use_font(self.address_edit, mono_font, -0.5)
         self.key_edit = LineEdit(self, echoMode=QLineEdit.EchoMode.Password, placeholderText=_NO_KEY)
         self.key_edit.setObjectName("endpointKeyEdit")
         self.problem = words_label(role="problem", parent=self)

@@ -22,7 +22,7 @@ from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, hbox, vbox
 from glyphscope_gui.shared.plain_table import PlainTable
 from glyphscope_gui.shared.text_edits import LineEdit
-from glyphscope_gui.theme import mono_font
+from glyphscope_gui.theme import mono_font, use_font
 
 STEPS = 1000
 """Steps of the bar, whose integers are too small for sizes in bytes."""
@@ -51,7 +51,7 @@ class HubPanel(QWidget):
         words = tr("Words to search, or the name of a repository")
         self.name_edit = named(LineEdit(self), "modelNameEdit", words)
         self.name_edit.setPlaceholderText(tr("Words (qwen3 0.6b), OWNER/NAME or OWNER/NAME:Q4_K_M"))
-        self.name_edit.setFont(mono_font(-0.5))
+        use_font(self.name_edit, mono_font, -0.5)
         tip = tr("Search the Hub for words, or list the models of a repository")
         self.look_button = push_button(
             tr("Search"), self, name="modelLookButton", tip=tip, clicked=self._look

@@ -41,7 +41,7 @@ from glyphscope_gui.shared.plain_table import PlainList
 from glyphscope_gui.shared.plain_text import copy_text
 from glyphscope_gui.shared.table_model import CellLine, ListModel
 from glyphscope_gui.shared.text_edits import GrowingEdit, LineEdit
-from glyphscope_gui.theme import mono_font
+from glyphscope_gui.theme import mono_font, use_font
 
 MAX_SHOWN = 200
 """Characters of a message in a row."""
@@ -359,7 +359,7 @@ class MessageEditor(QWidget):
         self.calls_edit = named(GrowingEdit(_LINES, self), "messageCalls")
         self.calls_edit.setAccessibleName(tr("Tool calls of the message, as JSON"))
         self.calls_edit.setPlaceholderText(tr('Tool calls: [{"name": "…", "arguments": {…}}]'))
-        self.calls_edit.setFont(mono_font(-1))
+        use_font(self.calls_edit, mono_font, -1)
         self.words = words_label(role="problem", parent=self, name="messageProblem")
         self._lay_out()
         self.role_combo.activated.connect(self._role_chosen)

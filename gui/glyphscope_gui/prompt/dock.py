@@ -28,7 +28,7 @@ from glyphscope_gui.shared.plain_table import WholeRows
 from glyphscope_gui.shared.plain_text import copy_text, shown_part
 from glyphscope_gui.shared.run_words import cached_words
 from glyphscope_gui.shared.text_edits import GrowingEdit
-from glyphscope_gui.theme import mono_font
+from glyphscope_gui.theme import mono_font, use_font
 from glyphscope_gui.theme.sizes import side_width
 
 MIN_CHARACTERS = 30
@@ -104,7 +104,7 @@ class RecordedPrompt(QWidget):
         self.mark = words_label(tr("Messages of the record, read-only."), parent=self)
         self.text = named(QPlainTextEdit(self, readOnly=True, tabChangesFocus=True), "recordedMessages")
         self.text.setAccessibleName(tr("Messages of the record"))
-        self.text.setFont(mono_font(-0.5))
+        use_font(self.text, mono_font, -0.5)
         vbox(self.mark, (self.text, 1), parent=self, margins=(14, 12), spacing=8)
 
     def show_request(self, request: RunRequest) -> None:

@@ -18,7 +18,7 @@ from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import vbox
 from glyphscope_gui.shared.plain_text import shown_part
 from glyphscope_gui.shared.text_edits import marked
-from glyphscope_gui.theme import mono_font, theme
+from glyphscope_gui.theme import mono_font, theme, use_font
 
 Spans = Sequence[tuple[int, int]]
 _MAX_SPANS = 100
@@ -163,7 +163,7 @@ class PromptChanges(QWidget):
         self.view = named(QPlainTextEdit(self, readOnly=True, tabChangesFocus=True), "promptChangesView")
         self.view.setAccessibleName(tr("Changes in the prompt"))
         self.view.setFrameShape(QPlainTextEdit.Shape.NoFrame)
-        self.view.setFont(mono_font(-1))
+        use_font(self.view, mono_font, -1)
         self.link = named(ElidedLink(self), "promptCompareLink")
         self.link.set_words(tr("Compare both prompts with the same seeds"))
         column = vbox(

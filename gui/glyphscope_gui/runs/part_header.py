@@ -17,7 +17,7 @@ from glyphscope_gui.shared.labels import fewer_parts, fitting, named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.shared.verdict import VERDICTS, paint_pill, pill_font
-from glyphscope_gui.theme import theme, ui_font
+from glyphscope_gui.theme import theme, ui_font, use_font
 from glyphscope_gui.theme.fonts import base_points
 
 PREVIEW = 200
@@ -109,7 +109,7 @@ class PartHeader(QAbstractButton):
         self.margin = 0
         """The width of the margin in which it is, 0 if it is above its part."""
         self._words = PartWords("")
-        self.setFont(ui_font())
+        use_font(self, ui_font)
         self.clicked.connect(self._clicked)
 
     def show_part(self, index: int, words: PartWords) -> None:

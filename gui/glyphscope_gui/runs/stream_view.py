@@ -24,7 +24,7 @@ from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.shared.run_words import step_text
 from glyphscope_gui.slices import Slices, Steps
-from glyphscope_gui.theme import FollowsLooks, mono_font, theme
+from glyphscope_gui.theme import FollowsLooks, mono_font, theme, use_font
 
 _NOTHING = tr("Nothing was written here.")
 ABOVE = 8
@@ -146,9 +146,8 @@ class StreamView(FollowsLooks, TextView):
     def _clear(self) -> None:
         """Empty the document, in the present theme and text size."""
         self.looks = looks_of(self.LARGER)
-        font = mono_font(self.LARGER)
-        self.setFont(font)
-        self.document().setDefaultFont(font)
+        use_font(self, mono_font, self.LARGER)
+        self.document().setDefaultFont(self.font())
         for text in self.texts:
             text.parts.end()
         self.texts = []

@@ -23,7 +23,7 @@ from glyphscope_gui.shared.notice_banner import NoticeBanner
 from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.shared.text_edits import ReadBox
 from glyphscope_gui.shared.verdict import Pill
-from glyphscope_gui.theme import mono_font
+from glyphscope_gui.theme import mono_font, use_font
 
 LAST_LINES = 4
 """The maximum number of lines of the process's output beside its error."""
@@ -91,12 +91,12 @@ class ServerCard(Card):
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
         self.pill = Pill(body)
         self.identity = ElidedLabel(body)
-        self.identity.setFont(mono_font(-0.5))
+        use_font(self.identity, mono_font, -0.5)
         self.identity.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.about = ElidedLabel(body, Qt.TextElideMode.ElideRight, role="hint")
         self.problem = words_label(role="problem", parent=body, name="serverProblem", selectable=True)
         self.printed = words_label(role="hint", parent=body, selectable=True)
-        self.printed.setFont(mono_font(-1))
+        use_font(self.printed, mono_font, -1)
         self.consent = ConsentBox(body)
         tip = tr("Start the server and sign in with OAuth; the address is shown before a browser opens")
         self.sign_in_button = push_button(tr("Sign in…"), body, name="signInButton", tip=tip)

@@ -27,7 +27,7 @@ from glyphscope_gui.shared.plain_text import plain_tip
 from glyphscope_gui.shared.segmented import Segmented
 from glyphscope_gui.shared.table_model import TableModel
 from glyphscope_gui.shared.text_edits import WrappingEdit
-from glyphscope_gui.theme import mono_font
+from glyphscope_gui.theme import mono_font, use_font
 
 
 class MailModel(TableModel[Mail]):
@@ -160,7 +160,8 @@ def _table(model: Any, stretch: int, name: str, words: str) -> PlainTable:
 
 
 def _text(name: str, words: str, empty: str) -> QPlainTextEdit:
-    edit = named(WrappingEdit(), name, words, placeholderText=empty, readOnly=True, font=mono_font(-0.5))
+    edit = named(WrappingEdit(), name, words, placeholderText=empty, readOnly=True)
+    use_font(edit, mono_font, -0.5)
     edit.setStyleSheet(f"#{name} {{ border: none; }}")
     return edit
 

@@ -28,7 +28,7 @@ from glyphscope_gui.shared.layouts import STRETCH, ScrollArea, hbox, holder, rep
 from glyphscope_gui.shared.plain_dialog import PlainDialog, Role, Standard
 from glyphscope_gui.shared.segmented import Segmented
 from glyphscope_gui.shared.text_edits import GrowingEdit, LineEdit, ReadBox, WrappingEdit
-from glyphscope_gui.theme import mono_font
+from glyphscope_gui.theme import mono_font, use_font
 from glyphscope_gui.theme.sizes import letters
 
 
@@ -126,7 +126,7 @@ class ServerDialog(PlainDialog):
             self.setTabOrder(before, after)  # they were moved into the stack
         code = (self.command_edit, self.variables_edit, self.headers_edit)
         for edit in code:
-            edit.setFont(mono_font(-0.5))
+            use_font(edit, mono_font, -0.5)
         if server is not None:
             self._show_fields(server.name, self._entry)
         for edit in fields:
@@ -277,9 +277,8 @@ class ImportServersDialog(PlainDialog):
         self._background = Background(self)
         self._boxes: list[tuple[QCheckBox, FoundServer]] = []
         self.file_button = push_button(tr("Choose a file…"), self, clicked=self._ask_for_file)
-        self.text_edit = named(
-            WrappingEdit(self), "importServersText", tr("Servers as JSON"), font=mono_font(-0.5)
-        )
+        self.text_edit = named(WrappingEdit(self), "importServersText", tr("Servers as JSON"))
+        use_font(self.text_edit, mono_font, -0.5)
         self.text_edit.setPlaceholderText(
             '{"mcpServers": {"time": {"command": "uvx", "args": ["mcp-server-time"]}}}'
         )

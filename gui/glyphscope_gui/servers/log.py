@@ -27,7 +27,7 @@ from glyphscope_gui.shared.segmented import Segmented
 from glyphscope_gui.shared.table_model import NO_INDEX, FilteredModel
 from glyphscope_gui.shared.text_edits import LineEdit, WrappingEdit
 from glyphscope_gui.shared.whole_text import WholeText, show_whole
-from glyphscope_gui.theme import mono_font
+from glyphscope_gui.theme import mono_font, use_font
 
 TIME, WAY, METHOD, ID, SIZE, TEXT = range(6)
 WAYS = {"sent": tr("→ sent"), "received": tr("← received"), "dropped": tr("✕ dropped")}
@@ -231,7 +231,7 @@ class ServerLog(Card):
         self.stderr = named(WrappingEdit(), "serverStderr", tr("stderr of the server"), readOnly=True)
         self.stderr.setFrameShape(QPlainTextEdit.Shape.NoFrame)
         self.stderr.setStyleSheet("#serverStderr { border: none; }")
-        self.stderr.setFont(mono_font(-0.5))
+        use_font(self.stderr, mono_font, -0.5)
         self.stderr.setPlaceholderText(tr("No output on stderr."))
         self._stack.addWidget(self._split)
         self._stack.addWidget(self.stderr)

@@ -22,7 +22,7 @@ from glyphscope_gui.shared.labels import ElidedLabel, PlainLabel, named, push_bu
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, hbox, vbox
 from glyphscope_gui.shared.settings_grid import ChoiceSetting, FlagSetting, reset_of, setting_row
-from glyphscope_gui.theme import mono_font
+from glyphscope_gui.theme import mono_font, use_font
 from glyphscope_gui.theme.fonts import MONO_FAMILIES, fixed_families
 from glyphscope_gui.theme.sizes import PAD, is_crowded
 
@@ -177,7 +177,7 @@ class ModelFolders(QWidget):
         super().__init__(parent)
         self._store = store
         self.list = named(QListWidget(self), "modelFolderList", tr("Folders with models"))
-        self.list.setFont(mono_font(-0.5))
+        use_font(self.list, mono_font, -0.5)
         self.add_button = QPushButton(tr("&Add a folder…"), self)
         self.remove_button = QPushButton(tr("&Remove"), self)
         row = hbox(self.add_button, self.remove_button, STRETCH, spacing=8)
@@ -222,7 +222,7 @@ class FolderLine(QWidget):
         self._folder = folder
         self.path = ElidedLabel(self)
         self.path.setText(str(path))
-        self.path.setFont(mono_font(-0.5))
+        use_font(self.path, mono_font, -0.5)
         self.button = push_button(tr("Open folder"), self, spoken=tr("Open the folder: {name}", name=name))
         self.problem = words_label(role="problem", parent=self)
         self.problem.hide()

@@ -17,7 +17,7 @@ from glyphscope_gui.shared.text_edits import (
     break_at_words_again,
     marked,
 )
-from glyphscope_gui.theme import FollowsLooks, mono_font, theme
+from glyphscope_gui.theme import FollowsLooks, mono_font, theme, use_font
 
 TAB = "  "
 _OPEN, _CLOSE = "{[(", "}])"
@@ -181,9 +181,8 @@ class CodeEdit(FollowsSize, FollowsLooks, WrappingEdit):
     # -- marks -------------------------------------------------------------------------------------------------
 
     def _set_type(self) -> None:
-        font = mono_font(-1)
-        if font != self.font():
-            self.setFont(font)
+        if mono_font(-1) != self.font():
+            use_font(self, mono_font, -1)
 
     def _restyle(self) -> None:
         """Apply the colours and font of the current theme; called again whenever the style changes."""

@@ -11,12 +11,13 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeAlias, TypeVar
 
 from PySide6.QtCore import QObject, QSize, Qt, SignalInstance
-from PySide6.QtGui import QFont, QFontMetrics, QPainter, QPaintEvent
+from PySide6.QtGui import QFontMetrics, QPainter, QPaintEvent
 from PySide6.QtWidgets import QAbstractButton, QLabel, QPushButton, QSizePolicy, QWidget
 
 from glyphscope.base.visible import visible
 from glyphscope_gui.shared.layouts import FollowsSize
 from glyphscope_gui.shared.plain_text import MAX_LABEL, cut_at, plain_tip
+from glyphscope_gui.theme import mono_font, use_font
 
 OnClick: TypeAlias = Callable[..., object] | SignalInstance | None
 Named = TypeVar("Named", bound=QObject)
@@ -273,10 +274,12 @@ class ElidedLink(FollowsSize, QPushButton):
 
 
 class LessonLabel(QLabel):
-    """As high as its words need at its width, in any layout that respects size hints. The style sheet uses `role`."""
+    """As high as its words need at its width, in any layout that respects size hints. The style sheet uses `role`.
+    `code`, if given, is how many points larger than the window's text its fixed-pitch font is.
+    """
 
     def __init__(
-        self, words: str = "", role: str = "", parent: QWidget | None = None, font: QFont | None = None
+        self, words: str = "", role: str = "", parent: QWidget | None = None, code: float | None = None
     ) -> None:
         super().__init__(parent)
         self.setTextFormat(Qt.TextFormat.PlainText)
@@ -284,8 +287,8 @@ class LessonLabel(QLabel):
         policy = QSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
         policy.setHeightForWidth(True)
         self.setSizePolicy(policy)
-        if font is not None:
-            self.setFont(font)  # before polishing: a style sheet keeps the font that is set then
+        if code is not None:
+            use_font(self, mono_font, code)
         self.set_words(words, role)
 
     def set_words(self, words: str, role: str = "") -> None:

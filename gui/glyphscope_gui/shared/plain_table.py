@@ -52,6 +52,8 @@ class PlainTable(QTableView):
         self._widest: dict[tuple[int, int], int] = {}
         """By column and number of rows, until the rows or the font change."""
         self._letters = self.fontMetrics().height()
+        self._refits = False
+        """Whether the sizes are to be applied again after the next change of style: the titles get their font then."""
         self._stretched = stretch
         self._optional: tuple[int, ...] = ()
         """Columns that are hidden in this order if there is too little room."""
@@ -279,9 +281,11 @@ class PlainTable(QTableView):
         if event.type() in (QEvent.Type.FontChange, QEvent.Type.StyleChange):
             self._title_widths.clear()
             self._widest.clear()
-        if event.type() == QEvent.Type.FontChange and self.fontMetrics().height() != self._letters:
-            self._letters = self.fontMetrics().height()
-            self.fit_again()
+            resized = self.fontMetrics().height() != self._letters
+            if resized or self._refits:
+                self._letters = self.fontMetrics().height()
+                self._refits = event.type() == QEvent.Type.FontChange
+                self.fit_again()
 
 
 class WholeTable(PlainTable):

@@ -15,7 +15,7 @@ from glyphscope_gui.shared.labels import PlainLabel, named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import FollowsSize
 from glyphscope_gui.shared.plain_text import shown_part
-from glyphscope_gui.theme import mono_font
+from glyphscope_gui.theme import mono_font, use_font
 
 MAX_WORD = 5_000
 """Characters of a word beyond which finding word breaks is too slow: lines then break anywhere."""
@@ -296,7 +296,7 @@ class ReadBox(GrowingEdit):
     def __init__(self, max_lines: int, name: str, text: str = "", parent: QWidget | None = None) -> None:
         super().__init__(max_lines, parent)
         self.setReadOnly(True)
-        self.setFont(mono_font(-0.5))
+        use_font(self, mono_font, -0.5)
         self.setAccessibleName(name)
         self.setPlainText(text)
 

@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
 from glyphscope_gui.shared.labels import PlainLabel, named
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.layouts import STRETCH, FollowsSize, hbox
-from glyphscope_gui.theme import theme, ui_font
+from glyphscope_gui.theme import theme, ui_font, use_font
 from glyphscope_gui.theme.fonts import smaller
 
 
@@ -160,7 +160,7 @@ class VerdictLegend(FollowsSize, QWidget):
                 row.addWidget(widget)
             self._entries.append((verdict, swatch, label))
         self.setAccessibleName(tr("Legend of the verdicts"))
-        self.setFont(ui_font())
+        use_font(self, ui_font)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Preferred)
 
     def show_forced(self, shown: bool) -> None:

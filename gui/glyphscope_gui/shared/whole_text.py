@@ -26,7 +26,7 @@ from glyphscope_gui.shared.layouts import hbox, vbox
 from glyphscope_gui.shared.plain_dialog import PlainDialog, Role, Standard
 from glyphscope_gui.shared.plain_text import copy_text
 from glyphscope_gui.shared.text_edits import LineEdit, WrappingEdit
-from glyphscope_gui.theme import mono_font
+from glyphscope_gui.theme import mono_font, use_font
 
 PART = 100_000
 """Characters that are laid out at a time; a part ends at a line end if there is one in its last tenth."""
@@ -175,7 +175,7 @@ class WholeTextDialog(PlainDialog):
         self.json_box.setToolTip(tr("Indent the JSON; numbers, keys and their order stay as sent"))
         self.json_box.setEnabled(False)
         self.view = named(WrappingEdit(self), "wholeTextView", tr("The text"), readOnly=True)
-        self.view.setFont(mono_font(-0.5))
+        use_font(self.view, mono_font, -0.5)
         self.view.setTabChangesFocus(True)
         self.hidden = words_label(role="problem", parent=self)
         self.hidden.hide()

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QFrame, QTextEdit, QWidget
 from glyphscope.base.visible import visible
 from glyphscope_gui.shared.code_edit import to_utf16
 from glyphscope_gui.shared.text_edits import WrappingEdit, marked
-from glyphscope_gui.theme import FollowsLooks, mono_font, theme
+from glyphscope_gui.theme import FollowsLooks, mono_font, theme, use_font
 
 Spans = Sequence[tuple[int, int]]
 _MAX_MARKS = 200
@@ -30,7 +30,7 @@ class MarkedText(FollowsLooks, WrappingEdit):
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setTabChangesFocus(True)
         self.setAccessibleName(name)
-        self.setFont(mono_font(-0.5))
+        use_font(self, mono_font, -0.5)
         self.setStyleSheet("QPlainTextEdit:!focus { border-color: transparent; }")
 
     def show_text(self, text: str, differs: Spans = (), chosen: Spans = ()) -> None:

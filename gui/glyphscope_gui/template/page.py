@@ -70,7 +70,7 @@ from glyphscope_gui.template.tables import (
     RowsTable,
     TextCell,
 )
-from glyphscope_gui.theme import mono_font
+from glyphscope_gui.theme import mono_font, use_font
 from glyphscope_gui.theme.sizes import GAP, PAD
 
 
@@ -416,7 +416,7 @@ class ReadersDialog(PlainDialog):
                 "Paste an answer: a call in GLYPH or JSON, in any shape, or the text of a model in its own notation"
             )
         )
-        self.edit.setFont(mono_font(-0.5))
+        use_font(self.edit, mono_font, -0.5)
         self.edit.setTabChangesFocus(True)
         self.edit.setPlainText(answer.text)
         self.text = MarkedText(tr("First character that the parser rejects"), self)

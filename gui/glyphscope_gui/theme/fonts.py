@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 
 from PySide6.QtGui import QFont, QFontDatabase, QGuiApplication
+from PySide6.QtWidgets import QWidget
 
 UI_FAMILIES = (
     "Inter",
@@ -25,6 +27,10 @@ MONO_FAMILIES = (
     "monospace",
 )
 MIN_POINTS = 6.0
+_BEFORE_SHEET = "_q_styleSheetWidgetFont"
+"""The property in which Qt stores the font that a widget had when the style sheet was first applied to it."""
+_EXPLICIT = "explicitFont"
+"""The property of a widget with the maker of its font, and its difference from the text size in points."""
 
 
 class _Chosen:
@@ -68,6 +74,13 @@ def ui_font(delta: float = 0) -> QFont:
     return _font(ui_families(), delta)
 
 
+def title_font(delta: float = 0) -> QFont:
+    """The font for words, bold."""
+    font = ui_font(delta)
+    font.setWeight(font.Weight.Bold)
+    return font
+
+
 def mono_font(delta: float = 0) -> QFont:
     """The font for a model's text, `delta` points larger than the window's."""
     font = _font(mono_families(), delta)
@@ -76,6 +89,30 @@ def mono_font(delta: float = 0) -> QFont:
     for feature in ("liga", "calt"):  # `<|` and `://` must not become ligatures
         font.setFeature(QFont.Tag(feature), 0)
     return font
+
+
+def use_font(widget: QWidget, make: Callable[[float], QFont], delta: float = 0) -> None:
+    """Give the widget the font `make(delta)`, also after a change of text size; `make` is `ui_font`, `title_font` or
+    `mono_font`.
+    """
+    widget.setProperty(_EXPLICIT, [make.__name__, delta])
+    set_font(widget, make(delta))
+
+
+def set_font(widget: QWidget, font: QFont) -> None:
+    """Set the widget's font, also where the style sheet would restore an earlier one when it is applied again."""
+    if widget.property(_BEFORE_SHEET) is not None:
+        widget.setProperty(_BEFORE_SHEET, font)
+    widget.setFont(font)
+
+
+def explicit_font(widget: QWidget) -> QFont | None:
+    """The font that `use_font` gives the widget now; None if it has the one of its parent."""
+    made = widget.property(_EXPLICIT)
+    if not made:
+        return None
+    name, delta = made
+    return next(make for make in (ui_font, title_font, mono_font) if make.__name__ == name)(delta)
 
 
 def smaller(font: QFont, by: float = 1) -> QFont:

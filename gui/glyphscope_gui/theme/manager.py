@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from PySide6.QtCore import QEvent, QObject, Qt, QTemporaryDir, Signal
 from PySide6.QtGui import QFont, QGuiApplication
-from PySide6.QtWidgets import QAbstractScrollArea, QApplication, QWidget
+from PySide6.QtWidgets import QApplication, QWidget
 
 from glyphscope.base.resources import read_text
 from glyphscope_gui.theme.dressing import Dressing, no_collection
@@ -115,26 +115,18 @@ class ThemeManager(QObject):
                 app.setStyle("Fusion")
         self._dressing = Dressing(app, self)
         choose_mono(code_font)
-        self._dress_font(font_size)
+        with no_collection():
+            app.setFont(self._font(font_size))
         QGuiApplication.styleHints().colorSchemeChanged.connect(self._follow_system)
         self._apply(at_once=True)
 
     def choose(self, choice: Choice, font_size: int = 0, code_font: str = "") -> None:
-        """Use that scheme, text size (in points; 0 is the system's) and font for code (empty: the default).
-
-        Colours change in slices; the text size and the font at once, as all sizes follow from them.
-        """
+        """Use that scheme, text size (in points; 0 is the system's) and font for code (empty: the default)."""
         self._choice = choice
-        families, points = mono_families(), window_points()
+        before = mono_families(), window_points()
         choose_mono(code_font)
-        if (families, points) == (mono_families(), font_size or self._system_points):
-            self._apply()
-            return
-        self.finish()  # Qt resolves the fonts of widgets with the sheet
-        code = self._code_sizes()
-        self._dress_font(font_size)
-        self._apply(at_once=True)
-        self._dress_code(code, window_points() - points)
+        after = mono_families(), font_size or self._system_points
+        self._apply(None if after == before else self._font(font_size))
 
     def finish(self) -> None:
         """Restyle all remaining widgets now."""
@@ -165,6 +157,7 @@ class ThemeManager(QObject):
 
         Widgets in it with explicit fonts must be rebuilt.
         """
+        self.finish()  # the fonts of waiting widgets would be made in that size
         enlarge(points)
         font = QFont()
         if points:
@@ -174,40 +167,19 @@ class ThemeManager(QObject):
             part.setFont(font)
             part.setStyleSheet(self._sheet(points) + _SIZED % points if points else "")
 
-    def _code_sizes(self) -> list[tuple[QWidget, float]]:
-        """The widgets with an explicit font for code, with its points."""
-        found = []
-        with no_collection():
-            for widget in self._app.allWidgets():
-                font = widget.font()
-                if font.fixedPitch() and widget.testAttribute(Qt.WidgetAttribute.WA_SetFont):
-                    found.append((widget, font.pointSizeF()))
-        return found
-
-    def _dress_code(self, widgets: list[tuple[QWidget, float]], larger: float) -> None:
-        """Set the current families for code on these widgets, `larger` points larger."""
-        with no_collection():
-            for widget, points in widgets:
-                font = widget.font()
-                font.setFamilies(mono_families())
-                font.setPointSizeF(max(points + larger, MIN_POINTS))
-                widget.setFont(font)
-                if isinstance(widget, QAbstractScrollArea):
-                    widget.viewport().setFont(font)  # with a style sheet, it keeps the old font
-
-    def _dress_font(self, size: int) -> None:
-        """Set the system's text size, or the one that the user chose."""
+    def _font(self, size: int) -> QFont:
+        """The application's font in that text size, 0 for the system's."""
         font = self._app.font()
         font.setPointSizeF(size or self._system_points)
         font.setFamilies(ui_families())
-        with no_collection():
-            self._app.setFont(font)
+        return font
 
     def _follow_system(self, _scheme: object) -> None:
         if self._choice == "system":
             self._apply()
 
-    def _apply(self, *, at_once: bool = False) -> None:
+    def _apply(self, font: QFont | None = None, *, at_once: bool = False) -> None:
+        """Use the scheme that was chosen, and that font, if one is given."""
         global _current  # noqa: PLW0603 - painting code asks for the theme in use; there is one application
         name = self._choice
         if name == "system":
@@ -215,11 +187,13 @@ class ThemeManager(QObject):
             name = "dark" if dark else "light"
         _current = chosen = load_theme(name)
         write_icons(chosen, self._folder())
+        points = font.pointSizeF() if font is not None else 0
         if at_once:
             self._dressing.change_at_once(chosen.palette(), self._sheet())
             self.changed.emit(chosen)
         else:
-            self._dressing.change(chosen.palette(), self._sheet(), lambda: self.changed.emit(chosen))
+            sheet = self._sheet(points)
+            self._dressing.change(chosen.palette(), sheet, lambda: self.changed.emit(chosen), font)
 
     def _folder(self) -> Path:
         return Path(_icons().path()) / theme().name
