@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import ast
+import sys
 from collections.abc import Generator
 from contextlib import suppress
 from importlib import import_module
+from importlib.machinery import ModuleSpec
+from importlib.util import find_spec, module_from_spec
 from inspect import GEN_RUNNING, getgeneratorstate
 from time import perf_counter
 from typing import TypeAlias
@@ -24,19 +28,57 @@ _NAMED_IN = ("QtCore", "QtGui", "QtWidgets", "QtSvg", "QtOpenGL", "QtOpenGLWidge
 """The modules of Qt whose names pyqtgraph reads, all of the first three's."""
 
 
+_CHARTS = "pyqtgraph"
+
+
+class _Charts:
+    """The import of the library of charts, which all who need it continue; None before it begins."""
+
+    steps: Steps | None = None
+
+
 def import_charts() -> Steps:
     """Import the library of charts, the window's slowest, in the window's thread: in another one beside the event loop
-    it crashed, rarely, as PySide makes a type of Qt when its name is first read. These names are read one at a time, as
-    an import cannot be sliced: 80 of its 200 ms are left.
+    it crashed, rarely, as PySide makes a type of Qt when its name is first read. These names are read one at a time,
+    and the library's own imports are executed one by one: in one piece, they would take 100 to 200 ms.
     """
+    if _Charts.steps is None:
+        _Charts.steps = _import_charts()
+    for _ in _Charts.steps:
+        yield
+
+
+def charts_imported() -> None:
+    """Import the library of charts now, or the rest of it."""
+    for _ in import_charts():
+        pass
+
+
+def _import_charts() -> Steps:
     for name in _NAMED_IN:
         with suppress(ImportError):  # a package may lack what the charts can do without
             module = import_module(f"PySide6.{name}")
             for each in dir(module):
                 getattr(module, each)
                 yield
-    import_module("pyqtgraph")
-    yield
+    if _CHARTS not in sys.modules and (source := _source_of(spec := find_spec(_CHARTS))):
+        assert spec is not None, "it has a source"
+        library = sys.modules[_CHARTS] = module_from_spec(spec)
+        try:
+            for statement in ast.parse(source).body:
+                exec(compile(ast.Module([statement], []), spec.origin or _CHARTS, "exec"), vars(library))
+                yield
+        except BaseException:
+            _Charts.steps = None
+            del sys.modules[_CHARTS]
+            raise
+    import_module(_CHARTS)
+
+
+def _source_of(spec: ModuleSpec | None) -> str | None:
+    """The source of a module, if its package has it."""
+    found = getattr(spec.loader, "get_source", None) if spec is not None else None
+    return found(spec.name) if found is not None and spec is not None else None
 
 
 class Slices(QObject):

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import csv
+import os
+import subprocess
+import sys
 from itertools import pairwise
 from random import Random
 
@@ -406,3 +409,38 @@ def test_only_a_token_of_the_model_is_said_to_be_sampled_and_the_most_likely(ori
     assert expected in words
     assert ("sampled." in words and "likely" in words) is (origin == "model")
     assert COLUMNS[5].show(token.step) == ("0.0%" if origin == "model" else "–")
+
+
+PROGRAM = """
+import sys
+from PySide6.QtWidgets import QApplication
+from glyphscope.events import Token, TokenStep
+from glyphscope.runs.state import StageState
+from glyphscope_gui.playground.chart_views import StepsView
+from glyphscope_gui.runs.stage_choice import ShownStage
+from glyphscope_gui.slices import charts_imported, import_charts
+
+app = QApplication([])
+view = StepsView()
+view.show()
+print(sorted({"numpy", "pyqtgraph"} & sys.modules.keys()))
+some = import_charts()
+while "pyqtgraph" not in sys.modules:
+    next(some)
+some.close()
+token = Token(step=TokenStep(index=0, id=0, data=b"x", text="x"), start=0, end=1)
+view.show_stage(ShownStage(stage=StageState(tokens=[token])))
+while not view._place.is_made:
+    app.processEvents()
+print(len(view.chart.table()), sys.modules["pyqtgraph"].PlotWidget.__name__)
+"""
+
+
+@pytest.mark.slow
+def test_a_chart_and_its_library_are_loaded_when_the_chart_is_first_seen_also_after_an_abandoned_import():
+    paths = os.pathsep.join(filter(None, sys.path))
+    environment = {**os.environ, "QT_QPA_PLATFORM": "offscreen", "PYTHONPATH": paths}
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM], env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines() == ["[]", "2 PlotWidget"]

@@ -32,7 +32,6 @@ from glyphscope_gui.runs.stage_choice import ShownRun
 from glyphscope_gui.runs.worker.jobs import Measured, ModelStatus, TokenPlace
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.page_ids import HeaderPart, MenuId, PageId
-from glyphscope_gui.slices import Slices, Steps, import_charts
 
 
 class ConversationPresenter(QObject):
@@ -117,7 +116,6 @@ class PlaygroundPresenter(Page):
         self._first_model = True
         """Whether no model has been opened or has failed to open yet."""
         self._phase = Phase.IDLE
-        self._charts = Slices(self)
         self._failed_request = False
         self._compare = QTimer(self, singleShot=True, interval=COMPARE_MS)
         self._compare.timeout.connect(self._show_difference)
@@ -157,13 +155,8 @@ class PlaygroundPresenter(Page):
         self.view.notice.show_words(words, button, do)
 
     def complete(self) -> None:
-        """Prepare the panel of tabs, and make its charts after importing their library."""
+        """Prepare the panel of tabs."""
         self.view.prepare_details()
-        self._charts.start(self._make_charts())
-
-    def _make_charts(self) -> Steps:
-        yield from import_charts()
-        self.view.make_charts()
 
     # -- the run -----------------------------------------------------------------------------------------------
 

@@ -306,11 +306,6 @@ class RunPage(layouts.FollowsSize, QWidget):
             self._below.hide()
             self.setUpdatesEnabled(True)
 
-    def make_charts(self) -> None:
-        """Make the charts of the tabs, which would delay their first show."""
-        for view in (self.steps, self.sizes):
-            _ = view.chart
-
     def show_detail(self, name: str) -> None:
         """Bring a tab to the front, by the name of its setting; an unknown one changes nothing."""
         self.tabs.setCurrentWidget(self._details.get(name, self.tabs.currentWidget()))
