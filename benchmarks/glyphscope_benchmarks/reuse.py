@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import statistics
 import time
+from pathlib import Path
 
 from glyphscope.base.errors import ModelError
-from glyphscope.events import RunFailed, RunRequest, Token
+from glyphscope.cli.load_options import opened
+from glyphscope.events import LoadOptions, RunFailed, RunRequest, Token
 from glyphscope.models.interface import GenerateRequest, Model
+from glyphscope.models.memory import memory_needed, read_facts
 from glyphscope.registry import default_registry
 from glyphscope.runs.strategies import run
 from glyphscope_benchmarks import documents
 from glyphscope_benchmarks.decoding import run_request
 from glyphscope_benchmarks.figures import Figure, Row, at_most
-from glyphscope_benchmarks.timing import Plan, ratios
+from glyphscope_benchmarks.timing import Plan, model_processes, private, ratios
 
 RERUN = Row(
     "time to first token, rerun over cold",
@@ -22,7 +25,13 @@ RERUN = Row(
     "with another user prompt, against the same with an empty cache",
     at_most(0.2),
 )
-ROWS = (RERUN,)
+MEMORY = Row(
+    "model's process, private memory without its cache",
+    "MB",
+    "`RssAnon` of the new process of a model once it is open, less its KV cache as computed; the weights are mapped",
+    at_most(110.0),
+)
+ROWS = (RERUN, MEMORY)
 
 _OTHER = "0 1 2 3"
 """A text that shares nothing with a rendered prompt: generating from it empties the cache."""
@@ -39,7 +48,20 @@ def figures(model: Model, plan: Plan) -> list[Figure]:
         cold.append(first_token(orders[number % len(orders)], model))
         rerun.append(first_token(orders[(number + 1) % len(orders)], model))
     samples = {"cold_ms": statistics.median(cold) * 1000, "rerun_ms": statistics.median(rerun) * 1000}
-    return [RERUN.of(ratios(rerun, cold), samples=samples)]
+    return [RERUN.of(ratios(rerun, cold), samples=samples), _memory(model, plan)]
+
+
+def _memory(model: Model, plan: Plan) -> Figure:
+    """The same file, opened again. Raises ModelError."""
+    options = model.info.load or LoadOptions(context=model.info.context)
+    cache = memory_needed(read_facts(Path(model.info.path)), options).cache or 0
+    used = []
+    for _ in range(plan.rounds):
+        others = model_processes()
+        with opened(model.info.path, options=options):
+            (process,) = model_processes() - others
+            used.append((private(process) - cache) / 1e6)
+    return MEMORY.of(used, samples={"cache_mb": cache / 1e6})
 
 
 def first_token(request: RunRequest, model: Model) -> float:

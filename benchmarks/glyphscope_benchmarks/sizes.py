@@ -53,7 +53,7 @@ from glyphscope.turns import TurnOptions
 from glyphscope.turns.grammar import build_turn_grammar
 from glyphscope.turns.own import own_form
 from glyphscope_benchmarks.long_run import reasoning_run
-from glyphscope_benchmarks.timing import private
+from glyphscope_benchmarks.timing import model_processes, private
 
 Cells: TypeAlias = Iterator[tuple[str, str]]
 """The titles of columns, and their cells."""
@@ -197,7 +197,7 @@ def of_context(context: int, folder: Path) -> Cells:
     took, model = timed(lambda: open_model(str(path), options=options, prompts=lambda: cache), time.monotonic)
     with closing(model):
         yield "opened, elapsed", duration(took)
-        yield "model's process", byte_size(private(_child()))
+        yield "model's process", byte_size(private(*model_processes()))
         ids = model.tokenize(text)[:PROMPT]
         prompt = b"".join(model.vocabulary().tokens[each] for each in ids).decode()
         yield f"prompt of {PROMPT:,} tokens, elapsed", duration(_read(model, prompt))
@@ -207,7 +207,7 @@ def of_context(context: int, folder: Path) -> Cells:
         yield "stored prompt", byte_size(sum(each.size for each in stored_files(Path(cache.folder))))
         yield "the same again, elapsed", duration(_read(model, prompt))
         yield "branch at its half, elapsed", duration(_read(model, prompt[: len(prompt) // 2]))
-        yield "model's process then", byte_size(private(_child()))
+        yield "model's process then", byte_size(private(*model_processes()))
     model = open_model(str(path), options=options, prompts=lambda: cache)
     with closing(model):
         yield "read from disk, elapsed", duration(_read(model, prompt))
@@ -230,17 +230,6 @@ def _events(model: Model, prompt: str) -> Iterator[object]:
 def _read(model: Model, prompt: str) -> float:
     """Seconds until the only token after a prompt."""
     return timed(lambda: list(_events(model, prompt)), time.monotonic)[0]
-
-
-def _child() -> int:
-    """The process of this one's model."""
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit() and (entry / "cmdline").exists():
-            command = (entry / "cmdline").read_bytes()
-            parent = (entry / "status").read_text().split("PPid:")[1].split()[0]
-            if int(parent) == os.getpid() and b"glyphscope.models.child" in command:
-                return int(entry.name)
-    raise ProcessLookupError("there is no process of a model")
 
 
 def of_prompts(suite: str, folder: Path) -> Cells:

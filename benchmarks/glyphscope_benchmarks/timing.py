@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
 from typing import TypeVar
 
 from glyphscope.events import RunRequest
@@ -80,6 +82,17 @@ def private(process: int | str = "self") -> int:
     with suppress(FileNotFoundError), open(f"/proc/{process}/status") as status:
         return sum(int(line.split()[1]) * 1024 for line in status if line.startswith("RssAnon:"))
     return 0
+
+
+def model_processes() -> set[int]:
+    """The processes of this one's models."""
+    found = set()
+    for entry in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it has ended
+            parent = (entry / "status").read_text().split("PPid:")[1].split()[0]
+            if int(parent) == os.getpid() and b"glyphscope.models.child" in (entry / "cmdline").read_bytes():
+                found.add(int(entry.name))
+    return found
 
 
 @dataclass(frozen=True)

@@ -27,10 +27,17 @@ LONGEST = Row(
     "window, longest busy slice of an action",
     "ms",
     "the longest of: the end of that run, opening its record at once, changing the theme and the text size, showing "
-    "each page for the first time; the median of the rounds",
+    "the chart of the steps and each page for the first time; the median of the rounds",
     at_most(50.0),
 )
-ROWS = (BUSY, LONGEST)
+MEMORY = Row(
+    "window, private memory with a run open",
+    "MB",
+    "`RssAnon` of the window's process, in which a run of 2,000 tokens with ten alternatives each was replayed and "
+    "then opened as a record; no chart and no other page was seen",
+    at_most(120.0),
+)
+ROWS = (BUSY, LONGEST, MEMORY)
 
 _PATIENCE = 180.0
 
@@ -42,6 +49,7 @@ class Slices(msgspec.Struct, frozen=True):
     p90_ms: float
     p99_ms: float
     max_ms: float
+    private_mb: float
     longest_ms: dict[str, float]
     tokens: int
     seconds: float
@@ -65,15 +73,16 @@ def figures(plan: Plan) -> list[Figure]:
     return [
         BUSY.of([slices.p99_ms for slices in rounds], samples=samples),
         LONGEST.of([slices.longest_ms[worst] for slices in rounds], note=worst, samples=in_words),
+        MEMORY.of([_measured("--tokens", "2000").private_mb]),
     ]
 
 
-def _measured() -> Slices:
+def _measured(*arguments: str) -> Slices:
     if find_spec("PySide6") is None:
         raise GlyphscopeError("PySide6 is not installed")
     if find_spec("glyphscope_gui") is None:
         raise GlyphscopeError("this installation has no window")
-    command = module_command(MODULE)
+    command = module_command(MODULE, *arguments)
     environment = {**with_benchmarks(os.environ), "QT_QPA_PLATFORM": "offscreen"}
     try:
         done = subprocess.run(command, env=environment, capture_output=True, timeout=_PATIENCE, check=False)
