@@ -35,6 +35,11 @@ class _Charts:
     """The import of the library of charts, which all who need it continue; None before it begins."""
 
     steps: Steps | None = None
+    done = False
+
+
+def are_charts_imported() -> bool:
+    return _Charts.done
 
 
 def import_charts() -> Steps:
@@ -73,6 +78,7 @@ def _import_charts() -> Steps:
             del sys.modules[_CHARTS]
             raise
     import_module(_CHARTS)
+    _Charts.done = True
 
 
 def _source_of(spec: ModuleSpec | None) -> str | None:

@@ -227,6 +227,18 @@ def test_a_change_of_theme_right_after_one_of_the_text_size_keeps_the_size(pages
     assert [size(pages.widget(place)) for place in (0, 1)] == [15 + small] * 2
 
 
+def test_a_lecture_that_begins_during_a_change_of_text_size_enlarges_only_its_part(pages, usual_size):
+    code = QLineEdit()
+    use_font(code, mono_font)
+    pages.addWidget(code)
+    pages.themes.choose("light", 15)
+    pages.themes.enlarge(pages.widget(0), 30)
+    pages.themes.finish()
+    assert size(code) == 15
+    pages.themes.enlarge(pages.widget(0), 0)
+    assert size(pages.widget(0)) < 16
+
+
 def test_nothing_is_arranged_or_painted_while_another_text_size_is_half_there(
     qapp, qtbot, usual_size, monkeypatch
 ):

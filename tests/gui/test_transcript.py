@@ -465,7 +465,7 @@ def test_a_stage_that_is_clicked_is_shown_in_the_other_views(open_page, qtbot):
     assert view.tokens_model.rowCount() == 14
     assert view.fields_model.rowCount() == 4  # with the missing one
     view.show_detail("steps")
-    assert len(view.steps.chart.table()) == 1 + len(view.stage.tokens)
+    qtbot.waitUntil(lambda: len(view.steps.chart.table()) == 1 + len(view.stage.tokens))
     request = RunRequest(prompt="x", registry=default_registry().to_document(), constraint="off")
     plain = tuple(run(request, ScriptedModel(GOOD)))
     with qtbot.waitSignal(runs.ended):

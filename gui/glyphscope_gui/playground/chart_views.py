@@ -24,7 +24,7 @@ from glyphscope_gui.shared.chart_roles import edge_role
 from glyphscope_gui.shared.labels import PlainLabel, show_words, words_label
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.segmented import Segmented
-from glyphscope_gui.slices import Slices, Steps, charts_imported, import_charts
+from glyphscope_gui.slices import Slices, Steps, are_charts_imported, charts_imported, import_charts
 from glyphscope_gui.theme import FollowsLooks, theme
 from glyphscope_gui.theme.sizes import PAD
 
@@ -59,7 +59,7 @@ class _ChartPlace(layouts.LateWidget[C]):
 
     def draw(self, draw: Callable[[C], object]) -> None:
         """Call `draw` with the chart, which is made first, in slices."""
-        if self.is_made:
+        if self.is_made or are_charts_imported():
             draw(self.widget)
         else:
             numpy = partial(import_module, "numpy")  # which does not know Qt

@@ -148,9 +148,13 @@ class Dressing(QObject):
         for widget in shown:
             widget.updateGeometry()
 
-    def finish(self) -> None:
-        """Restyle all waiting widgets now."""
+    def finish_change(self) -> None:
+        """Restyle all waiting widgets now, but not the hidden parts that have had no sheet yet."""
         self._slices.finish()
+
+    def finish(self) -> None:
+        """Restyle all widgets now."""
+        self.finish_change()
         while self._undressed:
             self.dress(next(iter(self._undressed)))
 

@@ -157,7 +157,7 @@ class ThemeManager(QObject):
 
         Widgets in it with explicit fonts must be rebuilt.
         """
-        self.finish()  # the fonts of waiting widgets would be made in that size
+        self._dressing.finish_change()  # the fonts of waiting widgets would be made in that size
         enlarge(points)
         font = QFont()
         if points:
