@@ -59,8 +59,10 @@ def _memory(model: Model, plan: Plan) -> Figure:
     for _ in range(plan.rounds):
         others = model_processes()
         with opened(model.info.path, options=options):
-            (process,) = model_processes() - others
-            used.append((private(process) - cache) / 1e6)
+            new = model_processes() - others
+            if not new:
+                return MEMORY.missing("only Linux states it")
+            used.append((private(*new) - cache) / 1e6)
     return MEMORY.of(used, samples={"cache_mb": cache / 1e6})
 
 
