@@ -14,6 +14,7 @@ from PySide6.QtTest import QTest
 
 from every_page import ABORTED, dialogs, in_sight, in_turn
 from examples import some
+from fake_context import scripted
 from glyphscope.models.scripted import ScriptedModel
 from glyphscope_gui.evaluate.page import RESULT
 from glyphscope_gui.runs.field_table import FIELD, VALUE
@@ -518,3 +519,20 @@ def test_the_table_of_results_shows_no_part_of_a_row_above_its_line_of_figures(
         window.context.themes.choose("light", points)
         window.context.themes.finish()
         qtbot.waitUntil(is_whole)
+
+
+@pytest.mark.slow
+def test_another_text_size_reaches_every_widget(open_window, qtbot, tmp_path, own_letters):
+    window = open_window(scripted)
+    for _page in in_turn(qtbot, window, tmp_path):
+        pass
+    window.context.themes.choose("light", 20)
+    window.context.themes.finish()
+    shown = [
+        each
+        for each in QtWidgets.QApplication.allWidgets()
+        if each.testAttribute(Qt.WidgetAttribute.WA_WState_Polished)
+    ]
+    sizes = {each.objectName() or type(each).__name__: each.font().pointSizeF() - 20 for each in shown}
+    assert sizes.pop("lessonTitle") == 7
+    assert {name: larger for name, larger in sizes.items() if not -1.5 <= larger <= 2} == {}

@@ -19,6 +19,7 @@ from glyphscope.store import Project, save_project
 from glyphscope.store.history import kin_of
 from glyphscope_gui.evaluate import SuiteEditor
 from glyphscope_gui.runs.recorder import bundled_run
+from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.page_ids import PageId
 from glyphscope_gui.shared.plain_text import (
@@ -213,3 +214,14 @@ def test_a_prompt_that_is_too_long_is_shown_in_part_and_sent_whole(window, qtbot
     assert prompt.user == text and len(prompt.state.system_prompt) == 5_000_000
     prompt.set_user("short")
     assert not page.prompt_edit.isReadOnly() and page.prompt_edit.toPlainText() == "short"
+
+
+def test_a_name_in_a_heading_makes_no_card_wider(qtbot):
+    card = Card("Tool", QWidget())
+    qtbot.addWidget(card)
+    card.show()
+    card.heading.title.set_title(f"Test {'long_' * 40}", upper=5)
+    qtbot.waitUntil(lambda: card.minimumSizeHint().width() < 200)
+    assert card.heading.title.accessibleName().endswith("long_")
+    card.heading.title.set_title("A heading without a name is whole")
+    qtbot.waitUntil(lambda: card.minimumSizeHint().width() > card.heading.title.sizeHint().width())

@@ -24,7 +24,6 @@ from glyphscope_gui.runs.alternatives_table import FINAL, RAW
 from glyphscope_gui.runs.field_table import COLUMNS, CONSTRAINT, FIELD, VALUE
 from glyphscope_gui.runs.recorder import bundled_run
 from glyphscope_gui.shared import MIN_NAME, ElidedLabel, PlainLabel, PlainTable
-from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.page_ids import PageId, PanelId
 from glyphscope_gui.shell.main_window import (
     FIRST_SIZE,
@@ -41,6 +40,11 @@ from made_runs import loop_run
 RECORD = "search-mask.jsonl"
 FREE = QRect(0, 27, 1440, 873)
 """A screen of 1440 by 900 with a panel at the top."""
+
+
+def resize_text(window, points):
+    window.context.themes.choose("light", points)
+    window.context.themes.finish()
 
 
 class Count(QObject):
@@ -65,8 +69,7 @@ def test_a_change_of_theme_restyles_each_widget_only_a_few_times(open_window, qa
     window.context.themes.finish()
     qapp.removeEventFilter(count)
     assert count.styled.total() <= 3 * len(QApplication.allWidgets())  # a deep style sheet took ten
-    window.context.themes.choose("light")
-    window.context.themes.finish()
+    resize_text(window, 0)
 
 
 @pytest.mark.slow
@@ -74,13 +77,11 @@ def test_a_change_of_theme_restyles_each_widget_only_a_few_times(open_window, qa
 def test_a_page_that_was_hidden_so_far_has_the_look_of_the_window(open_window, points):
     """It gets the style sheet when it is first shown, or with another text size."""
     window = open_window(scripted)
-    window.context.themes.choose("light", points)
-    window.context.themes.finish()
+    resize_text(window, points)
     window.navigator.show(PageId.COMPARE)
     font = window.page(PageId.COMPARE).view.run_button.font()
     assert font.weight() == QFont.Weight.DemiBold and font.pointSizeF() == window_points()
-    window.context.themes.choose("light", 0)
-    window.context.themes.finish()
+    resize_text(window, 0)
 
 
 @pytest.mark.slow
@@ -147,12 +148,10 @@ def test_sides_stored_by_a_larger_window_are_fitted_to_a_smaller_one(open_window
 @pytest.mark.slow
 def test_both_sides_are_there_again_once_the_window_has_room_for_them(open_window, qtbot):
     window = open_window(scripted, size=(1440, 860))
-    window.context.themes.choose("light", 16)
-    window.context.themes.finish()
+    resize_text(window, 16)
     qtbot.waitUntil(lambda: bool(window.tabifiedDockWidgets(window.right)))
     window.navigator.show(PageId.GRAMMAR)
-    window.context.themes.choose("light")
-    window.context.themes.finish()
+    resize_text(window, 0)
     window.navigator.show(PageId.PLAYGROUND)
     qtbot.waitUntil(lambda: not window.tabifiedDockWidgets(window.right))
     qtbot.waitUntil(lambda: window.right.isVisible() and window.right.x() > window.width() / 2)
@@ -453,8 +452,7 @@ def test_the_list_of_a_box_has_one_frame_and_the_selection_of_other_lists(window
     colors = [theme().color(role).name() for role in ("border-strong", "panel", "selection")]
     assert edge == [colors[0], *colors[1:2] * 8]
     assert image.pixelColor(popup.width() - 12, first.y()).name() == colors[2]
-    window.context.themes.choose("light")
-    window.context.themes.finish()
+    resize_text(window, 0)
 
 
 @pytest.mark.slow
@@ -542,51 +540,29 @@ def test_the_top_bar_is_restored_after_larger_text(window, qtbot):
 
 
 @pytest.mark.slow
-def test_another_text_size_reaches_every_widget(window, qtbot, tmp_path):
-    for _page in in_turn(qtbot, window, tmp_path):
-        pass
-    window.context.themes.choose("light", 20)
-    window.context.themes.finish()
-    shown = [
-        each
-        for each in QApplication.allWidgets()
-        if each.testAttribute(Qt.WidgetAttribute.WA_WState_Polished)
-    ]
-    sizes = {each.objectName() or type(each).__name__: each.font().pointSizeF() - 20 for each in shown}
-    assert sizes.pop("lessonTitle") == 7
-    assert {name: larger for name, larger in sizes.items() if not -1.5 <= larger <= 2} == {}
-    window.context.themes.choose("light", 0)
-    window.context.themes.finish()
-
-
-@pytest.mark.slow
 def test_a_branch_of_a_record_scrolls_nothing_sideways(window, qtbot):
     """The fullest state of the playground: a record, a notice, branches, four entries of the legend."""
     points = window_points()
     for size, scale in (((1024, 700), 1.0), ((1440, 900), 1.5)):
         window.resize(*size)
-        window.context.themes.choose("light", round(points * scale))
-        window.context.themes.finish()
+        resize_text(window, round(points * scale))
         with qtbot.waitSignal(window.runs.ended):
             window.runs.show_record(bundled_run(ABORTED))
         for _name in show_masked(qtbot, window):
             areas = [area for area in window.findChildren(QScrollArea) if area.isVisible()]
             wide = [area.objectName() for area in areas if area.horizontalScrollBar().isVisible()]
             assert not wide, size
-    window.context.themes.choose("light", 0)
-    window.context.themes.finish()
+    resize_text(window, 0)
 
 
 @pytest.mark.slow
 def test_the_playground_does_not_scroll_sideways_where_letters_become_larger(window, qtbot):
     for width, points in ((1280, 13), (1440, 15)):
         window.resize(width, 860)
-        window.context.themes.choose("light", points)
-        window.context.themes.finish()
+        resize_text(window, points)
         QApplication.processEvents()
         qtbot.waitUntil(lambda: not window.navigator.is_cut_off)
-    window.context.themes.choose("light")
-    window.context.themes.finish()
+    resize_text(window, 0)
 
 
 @pytest.mark.slow
@@ -608,24 +584,11 @@ def test_no_page_scrolls_sideways_with_large_text_in_a_window_of_1024_pixels(win
     for times in some((1.25, 1.5, 1.67), 2):
         window.navigator.show(PageId.PLAYGROUND)
         window.resize(1440, 900)
-        window.context.themes.choose("light", round(points * times))
-        window.context.themes.finish()
+        resize_text(window, round(points * times))
         window.resize(1024, 700)
         QApplication.processEvents()
         qtbot.waitUntil(lambda: bool(window.tabifiedDockWidgets(window.right)))  # no room for both sides
         for page in in_turn(qtbot, window, tmp_path):
             assert page and window.width() == 1024
             qtbot.waitUntil(lambda: all_fit(times))  # noqa: B023 - called at once
-    window.context.themes.choose("light", 0)
-    window.context.themes.finish()
-
-
-def test_a_name_in_a_heading_makes_no_card_wider(qtbot):
-    card = Card("Tool", QWidget())
-    qtbot.addWidget(card)
-    card.show()
-    card.heading.title.set_title(f"Test {'long_' * 40}", upper=5)
-    qtbot.waitUntil(lambda: card.minimumSizeHint().width() < 200)
-    assert card.heading.title.accessibleName().endswith("long_")
-    card.heading.title.set_title("A heading without a name is whole")
-    qtbot.waitUntil(lambda: card.minimumSizeHint().width() > card.heading.title.sizeHint().width())
+    resize_text(window, 0)

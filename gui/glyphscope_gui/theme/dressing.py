@@ -184,7 +184,7 @@ class Dressing(QObject):
             with self._unpainted() as windows:
                 yield from self._begin(palette, sheet)
                 self._app.installEventFilter(self)
-                with self._layouts_held() as layouts:
+                with self._layouts_later() as layouts:
                     visible = [each for each in self._waiting if isValid(each) and each.isVisible()]
                     for dress in (self._dress, self._announce):
                         for widget in visible:
@@ -223,8 +223,8 @@ class Dressing(QObject):
             self._forget(part)
 
     @contextmanager
-    def _layouts_held(self) -> Iterator[dict[QObject, int]]:
-        """Hold the requests of layouts, as each widget with another font would arrange the whole window again. Contains
+    def _layouts_later(self) -> Iterator[dict[QObject, int]]:
+        """Keep the requests of layouts for later, as each widget with another font would arrange the whole window again. Contains
         the widgets whose layouts wait, with their depth.
         """
         self._layouts = layouts = dict[QObject, int]()
