@@ -24,6 +24,7 @@ from glyphscope_gui.runs.alternatives_table import FINAL, RAW
 from glyphscope_gui.runs.field_table import COLUMNS, CONSTRAINT, FIELD, VALUE
 from glyphscope_gui.runs.recorder import bundled_run
 from glyphscope_gui.shared import MIN_NAME, ElidedLabel, PlainLabel, PlainTable
+from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.page_ids import PageId, PanelId
 from glyphscope_gui.shell.main_window import (
     FIRST_SIZE,

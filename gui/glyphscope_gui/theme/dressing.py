@@ -224,8 +224,8 @@ class Dressing(QObject):
 
     @contextmanager
     def _layouts_later(self) -> Iterator[dict[QObject, int]]:
-        """Keep the requests of layouts for later, as each widget with another font would arrange the whole window again. Contains
-        the widgets whose layouts wait, with their depth.
+        """Keep the requests of layouts for later, as each widget with another font would arrange the whole window
+        again. Contains the widgets whose layouts wait, with their depth.
         """
         self._layouts = layouts = dict[QObject, int]()
         try:
