@@ -34,13 +34,9 @@ that are written again as they were, calls that are edited at a breakpoint, task
 server with ambiguous rules and types of words, the checks as an MCP server, and what `doctor` says of graphics cards.
 For types that a value between tags is said to have, and names of calls, also of those that cannot be read. Tests
 import more modules since packages do not list names for them alone.
-<<<<<<< HEAD
 For conversations that a server keeps, in captures and bodies, and servers that make calls which a request forbids,
 or call answers complete that a limit cut.
-=======
-For conversations that a server keeps, in captures and bodies, and servers that make calls which a request forbids.
 For another text size in slices, and charts that are imported statement by statement.
->>>>>>> cf02605e (Lines for the text size in slices)
 """
 PLUGINS = "glyphscope_plugins"
 
