@@ -151,6 +151,54 @@ def test_a_result_of_a_call_that_is_not_a_message_is_left_out_and_written_again(
             read_body({"model": "m", **without}, api=opened.api)
 
 
+def _item(name: str) -> dict[str, object]:
+    """An item of Responses: a capital letter is a call, `=` and one its result, `+` an assistant's text."""
+    if name[0] == "=":
+        return {"type": "function_call_output", "call_id": name[1:], "output": f"result {name[1:]}"}
+    if name.isupper():
+        return {"type": "function_call", "call_id": name, "name": "weather", "arguments": '{"city": "Rom"}'}
+    return {"role": "assistant" if name[0] == "+" else "user", "content": name.strip("+")}
+
+
+@pytest.mark.parametrize(
+    ("given", "read", "moved"),
+    [
+        ("u A B v =A", "u AB =A v", [4]),
+        ("u A B v =A =B w", "u AB =A =B v w", [4, 5]),
+        ("u A B v =B =A", "u AB =B =A v", [4, 5]),
+        ("u A B =A +t =B v", "u AB =A =B +t v", [5]),
+        ("u A v B w =A =B x", "u A =A v B =B w x", [5, 6]),
+        ("u A v B w =B =A x", "u A =A v B =B w x", [5, 6]),
+        ("u A v B =A C =B =C x", "u A =A v B =B C =C x", [4, 6]),
+        ("u A B =B =A v", "u AB =B =A v", []),
+    ],
+)
+def test_a_result_that_comes_later_than_its_call_is_read_behind_it_and_written_where_it_was(
+    given, read, moved
+):
+    items = [_item(name) for name in given.split()]
+    opened = read_body({"model": "m", "input": deepcopy(items)})
+    request = opened.request
+    messages = [*request.history, *([Message("user", request.prompt)] if request.prompt else [])]
+    names = [
+        f"={message.tool_call_id}" if message.role == "tool"
+        else "".join(call.id for call in message.tool_calls) or ("+" * (message.role == "assistant") + message.content)
+        for message in messages
+    ]  # fmt: skip
+    assert " ".join(names) == read
+    noted = [place for each in opened.unused if "later than its call" in each.why for place in each.places]
+    assert noted == [f"/input/{number}" for number in moved]
+    assert written("responses", request)["input"] == items
+    chat = written("chat", request)["messages"]
+    assert [each.role for each in read_body({"model": "m", "messages": chat}).request.history] == [
+        each.role for each in request.history
+    ]
+    shorter = msgspec.structs.replace(request, history=request.history[:-1], prompt="Other")
+    read_body(
+        {"model": "m", **written("responses", shorter)}
+    )  # also with fewer messages, it is a conversation
+
+
 @pytest.mark.parametrize(
     ("api", "body"),
     [

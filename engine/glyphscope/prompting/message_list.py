@@ -90,6 +90,31 @@ def result_problem(messages: Sequence[Message], place: int) -> str:
     return ""
 
 
+def results_at_calls(messages: Sequence[Any]) -> tuple[list[int], list[int]]:
+    """The order in which the results follow the message with their call, and the places of those that did not.
+
+    `messages` are objects in OpenAI's form, of which the last one that has a call of that ID counts.
+    """
+    caller: dict[str, int] = {}
+    order: dict[int, list[int]] = {}
+    moved: list[int] = []
+    group = -1
+    for number, message in enumerate(map(as_object, messages)):
+        for call in message.get("tool_calls") or ():
+            if isinstance(called := as_object(call).get("id"), str):
+                caller[called] = number
+        if message.get("role") != "tool" or group < 0:
+            group = number
+            order[group] = [number]
+            continue
+        linked = message.get("tool_call_id")
+        at = caller.get(linked, group) if isinstance(linked, str) else group
+        order[at].append(number)
+        if at != group:
+            moved.append(number)
+    return [number for numbers in order.values() for number in numbers], moved
+
+
 def read_calls(text: str) -> tuple[ToolCall, ...]:
     """The calls of an assistant message as a JSON array, in OpenAI's form or as name and arguments.
 

@@ -20,8 +20,20 @@ from glyphscope.base.pointer import Path, to_pointer
 from glyphscope.base.shorten import shorten
 from glyphscope.events import Answer, Message, RunRequest, Sampling
 from glyphscope.events.setting import settings_of, wrong_value
-from glyphscope.prompting.message_list import Conversation, part_text, read_messages, text_of
-from glyphscope.prompting.written_bodies import Written, allowed_tools, given_messages, named_tool
+from glyphscope.prompting.message_list import (
+    Conversation,
+    part_text,
+    read_messages,
+    results_at_calls,
+    text_of,
+)
+from glyphscope.prompting.written_bodies import (
+    Written,
+    allowed_tools,
+    given_messages,
+    is_continued,
+    named_tool,
+)
 from glyphscope.registry import ToolRegistry, parse_document
 from glyphscope.registry.saving import CREDENTIALS, Notes, Unused, unused, why_unused
 from glyphscope.registry.tool import CUSTOM_INPUT
@@ -65,7 +77,7 @@ class _Reading:
     def add(self, place: str, message: dict[str, Any], *items: Any, joins: bool = False) -> None:
         self.messages.append(message)
         self.places.append(place)
-        self.written.append(Written([*self.ahead, *items], joins and not self.ahead))
+        self.written.append(Written([*self.ahead, *items], joins and not self.ahead, len(self.written)))
         self.ahead = []
 
     def leave(self, key: str, value: dict[str, Any], *used: str) -> None:
@@ -261,10 +273,10 @@ _CALL = ("type", "id", "call_id", "name", "namespace", "status")
 
 
 def _responses_messages(body: dict[str, Any], reading: _Reading) -> None:
-    if body.get("instructions"):
-        message = {"role": "system", "content": body["instructions"]}
-        reading.add("/instructions", message, {"instructions": body["instructions"]})
+    if text := body.get("instructions"):
+        reading.add("/instructions", {"role": "system", "content": text}, {"instructions": text})
     given = body.get("input")
+    given = [{"role": "user", "content": given}] if isinstance(given, str) else given or ()
     turn: dict[str, Any] | None = None
     callers: dict[str, str] = {}
     """The kind of the item with the call, by its id."""
@@ -278,9 +290,7 @@ def _responses_messages(body: dict[str, Any], reading: _Reading) -> None:
         reading.ahead = []
         return turn
 
-    for number, item in enumerate(
-        [{"role": "user", "content": given}] if isinstance(given, str) else given or ()
-    ):
+    for number, item in enumerate(given):
         place = f"/input/{number}"
         kind = as_object(item).get("type", "message")
         if kind == "message" and as_object(item).get("role") == "assistant":
@@ -290,9 +300,8 @@ def _responses_messages(body: dict[str, Any], reading: _Reading) -> None:
         elif kind in ("function_call", "custom_tool_call"):
             reading.notes.leave(item, (*_CALL, "arguments", "input"), place, "a call")
             names = [part for part in (item.get("namespace"), item.get("name")) if part]
-            arguments = (
-                {CUSTOM_INPUT: item.get("input")} if kind == "custom_tool_call" else item.get("arguments")
-            )
+            custom = kind == "custom_tool_call"
+            arguments = {CUSTOM_INPUT: item.get("input")} if custom else item.get("arguments")
             call = {"name": ".".join(map(str, names)), "arguments": arguments}
             callers[str(item.get("call_id"))] = kind
             assistant(place, item)["tool_calls"].append({"id": item.get("call_id"), "function": call})
@@ -314,8 +323,7 @@ def _responses_messages(body: dict[str, Any], reading: _Reading) -> None:
             result = text_of(item.get("output"), f"{place}/output", reading.notes)
             reading.add(place, {"role": "tool", "tool_call_id": item.get("call_id"), "content": result}, item)
         elif kind == "message":
-            turn = None
-            message = item
+            turn, message = None, item
             if isinstance(item, dict):
                 reading.notes.leave(item, ("type", "role", "content", "id", "status"), place, "a message")
                 message = {"role": item.get("role"), "content": item.get("content")}
@@ -327,17 +335,16 @@ def _responses_messages(body: dict[str, Any], reading: _Reading) -> None:
                 item = {**item, "tools": _without_keys(item.get("tools"), f"{place}/tools", reading)}
             callers[str(as_object(item).get("call_id"))] = str(kind)
             reading.ahead.append(item)
+    order, moved = results_at_calls(reading.messages)
+    for number in moved:
+        why = "it comes later than its call; here it follows the message with the call."
+        reading.notes.add("a result", why, reading.places[number])
+    lists: tuple[list[Any], ...] = (reading.messages, reading.places, reading.written)
+    for listed in lists:
+        listed[:] = [listed[at] for at in order]
 
 
 _RESULTS = ("function_call_output", "custom_tool_call_output")
-
-
-def is_continued(body: dict[str, Any]) -> bool:
-    """Whether the provider keeps the earlier messages of the conversation: Responses, and threads of Messages."""
-    thread = as_object(body.get("thread"))
-    return bool(
-        body.get("previous_response_id") or body.get("conversation") or thread.get("type") == "continue"
-    )
 
 
 def _result_apart(item: dict[str, Any], callers: Mapping[str, str], body: dict[str, Any]) -> str:
@@ -401,8 +408,10 @@ def _claude_messages(body: dict[str, Any], reading: _Reading) -> None:
                 reading.notes.add(str(kind), "a block of the provider, left out of a run's messages.", at)
                 blocks.append(block)
                 continue
+            elif isinstance(block, dict):
+                made["content"] += part_text(block, at, reading.notes)
             else:
-                made["content"] += _block_text(block, at, reading.notes)
+                made["content"] += text_of([block], at, reading.notes)
             blocks.append(block)
             found = True
         rest = {**item, "content": blocks}
@@ -415,10 +424,6 @@ def _claude_messages(body: dict[str, Any], reading: _Reading) -> None:
 
 _READ = ("text", "image", "document", "search_result")
 """The blocks of Messages that are text, or replaced by one."""
-
-
-def _block_text(block: Any, place: str, notes: Notes) -> str:
-    return part_text(block, place, notes) if isinstance(block, dict) else text_of([block], place, notes)
 
 
 _MESSAGES_BLOCKS = frozenset(
@@ -489,7 +494,8 @@ def read_body(body: Any, where: str = "", api: str = "") -> OpenedBody:
         raise PromptError("Not the body of a request with messages.", where=where, hint=_HINT)
     _check(body, where)
     found, reading = APIS[name], _Reading()
-    registry = _tools(body, where, reading)
+    listed = _without_keys(body.get("tools") or body.get("functions") or [], "/tools", reading)
+    registry = parse_document(listed, f"{where}#/tools") if listed else ToolRegistry()
     reading.has_tools = bool(len(registry))
     if reading.has_tools:
         reading.members |= {"tool_choice": "auto", "most_calls": None}
@@ -582,11 +588,6 @@ def _without_credentials(value: Any, place: str, reading: _Reading) -> Any:
         for name, each in value.items()
         if name not in CREDENTIALS
     }
-
-
-def _tools(body: dict[str, Any], where: str, reading: _Reading) -> ToolRegistry:
-    listed = _without_keys(body.get("tools") or body.get("functions") or [], "/tools", reading)
-    return parse_document(listed, f"{where}#/tools") if listed else ToolRegistry()
 
 
 def _without_keys(listed: Any, place: str, reading: _Reading) -> Any:

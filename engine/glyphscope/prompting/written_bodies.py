@@ -12,6 +12,7 @@ import json
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from heapq import heappop, heappush
 from typing import Any, NamedTuple
 
 import msgspec
@@ -34,10 +35,14 @@ _LEAST = 80
 
 
 class Written(NamedTuple):
-    """The items of a body for one message. `joins`: the first continues an item of the same role before it."""
+    """The items of a body for one message. `joins`: the first continues an item of the same role before it. `number`
+    orders those of a body as they were there; `late` other messages are between this one and the one before it.
+    """
 
     items: list[dict[str, Any]]
     joins: bool = False
+    number: int = 0
+    late: int = 0
 
 
 class WrittenApi(NamedTuple):
@@ -61,6 +66,14 @@ class WrittenApi(NamedTuple):
     older: frozenset[str] = frozenset()
 
 
+def is_continued(body: dict[str, Any]) -> bool:
+    """Whether the provider keeps the earlier messages of the conversation: Responses, and threads of Messages."""
+    thread = as_object(body.get("thread"))
+    return bool(
+        body.get("previous_response_id") or body.get("conversation") or thread.get("type") == "continue"
+    )
+
+
 def named_tool(value: Any) -> str:
     """The tool that a `tool_choice` names, with its namespace; empty if it names none."""
     given = as_object(value)
@@ -82,14 +95,42 @@ def given_messages(
     """Those of the given items that would not be written again, each with the digest of its message."""
     form, before, kept = WRITTEN[api], None, []
     linked = link_results(messages)
-    for message, (items, joins), made in zip(linked, given, form.items(linked, registry), strict=True):
+    late = _lateness([each.number for each in given])
+    for message, (items, joins, *_), after, made in zip(
+        linked, given, late, form.items(linked, registry), strict=True
+    ):
         role = items[0].get("role") if items else None
         merged = api == "messages" and role == before and not joins
-        if items and (items != made or merged):
+        if items and (items != made or merged or after):
             kept.append({"of": _digest(message), "items": _with_places(items, message)})
-            kept[-1] |= {"joins": True} if joins else {}
+            kept[-1] |= ({"joins": True} if joins else {}) | ({"late": after} if after else {})
         before = role
     return kept
+
+
+def _lateness(numbers: Sequence[int]) -> Iterator[int]:
+    """For each, how many others come between it and those that are ready when its turn is, in the order of numbers."""
+    places = {number: place for place, number in enumerate(sorted(numbers))}
+    ready: set[int] = set()
+    written = 0
+    for number in numbers:
+        yield places[number] - written
+        ready.add(places[number])
+        while written in ready:
+            written += 1
+
+
+def _in_order(written: Iterator[Written]) -> Iterator[Written]:
+    """The inverse of `_lateness`: each after as many others as it is late, or at the end."""
+    waiting: list[tuple[int, int, Written]] = []
+    done = 0
+    for number, each in enumerate(written):
+        heappush(waiting, (done + each.late, number, each))
+        while waiting and waiting[0][0] <= done:
+            yield heappop(waiting)[2]
+            done += 1
+    while waiting:
+        yield heappop(waiting)[2]
 
 
 def _digest(message: Message) -> str:
@@ -208,14 +249,16 @@ def _given_items(kept: dict[str, Any], message: Message) -> Written | None:
     """The items of a message; None for those of a damaged file."""
     items = _with_texts(kept.get("items"), message)
     usable = isinstance(items, list) and items and all(isinstance(item, dict) for item in items)
-    return Written(items, kept.get("joins") is True) if usable else None
+    late = kept.get("late")
+    late = late if isinstance(late, int) else 0
+    return Written(items, kept.get("joins") is True, late=late) if usable else None
 
 
 def _assembled(form: WrittenApi, written: Iterator[Written]) -> dict[str, Any]:
     """The members of a body with its messages; for Messages, parts that join are in one message."""
     body: dict[str, Any] = {}
     listed: list[dict[str, Any]] = []
-    for items, joins in written:
+    for items, joins, *_ in written:
         for number, item in enumerate(items):
             if form.apart in item:
                 earlier = body.get(form.apart)
@@ -259,7 +302,7 @@ def write_body(
     rest, linked = as_object(kept.get("rest")), link_results(messages)
     given = [name for name in kept.get("given") or () if isinstance(name, str)]
     body = dict(as_object(kept.get("members")))
-    written = _as_they_were(api, opened, linked, form.items(linked, registry))
+    written = _in_order(_as_they_were(api, opened, linked, form.items(linked, registry)))
     body |= {"model": model, **_assembled(form, written)}
     if request.answer.is_call and len(registry.allowed):
         body["tools"] = to_form(registry, form.form)
