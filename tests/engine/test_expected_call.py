@@ -47,6 +47,10 @@ def events_of(text, **changes):
         '{"tool":"search","arguments":{"query":"AI news","max_results":10}}',
         write_call("search", RIGHT.calls[0].arguments, style="openai"),
         '{"tool_calls":[{"function":{"name":"search","arguments":{"query":"AI news","max_results":10}}}]}',
+        json.dumps(
+            {"type": "function_call", "name": "search", "arguments": '{"query":"AI news","max_results":10}'}
+        ),
+        '{"type":"tool_use","id":"c","name":"search","input":{"query":"AI news","max_results":10}}',
         '{"tools":["search"],"arguments":{"query":"AI news","max_results":10}}',
     ],
 )
@@ -173,6 +177,53 @@ def test_the_commands_exit_with_1_for_another_call_than_the_expected_one(tmp_pat
     assert (ran.exit_code, checked.exit_code) == (code, code)
     assert ("not the expected one: max_results is 5, not 10" in ran.output) == bool(code)
     assert ("not the expected one: max_results is 5, not 10" in checked.output) == bool(code)
+
+
+FUNCTION = {"name": "search", "arguments": '{"query": "AI news", "max_results": 10}'}
+USED = {"type": "tool_use", "id": "c", "name": "search", "input": {"query": "AI news", "max_results": 10}}
+
+
+@pytest.mark.parametrize(
+    ("wrapped", "api"),
+    [
+        ({"id": "c", "type": "function", "function": FUNCTION}, "OpenAI Chat Completions"),
+        ([{"id": "c", "type": "function", "function": FUNCTION}], "OpenAI Chat Completions"),
+        ({"role": "assistant", "tool_calls": [{"function": FUNCTION}]}, "OpenAI Chat Completions"),
+        ({"type": "function_call", "call_id": "c", **FUNCTION}, "OpenAI Responses"),
+        ({"output": [{"type": "reasoning"}, {"type": "function_call", **FUNCTION}]}, "OpenAI Responses"),
+        (USED, "Anthropic Messages"),
+        ({"role": "assistant", "content": [{"type": "text", "text": "So:"}, USED]}, "Anthropic Messages"),
+    ],
+)
+def test_a_call_as_an_api_gives_it_is_checked(tmp_path, wrapped, api):
+    file = tmp_path / "call.json"
+    file.write_text(json.dumps(wrapped))
+    done = command(
+        "check", file, "--expect", '{"name":"search","arguments":{"query":"AI news","max_results":10}}'
+    )
+    assert done.exit_code == 0 and f"a valid call of search as {api} gives it" in done.stdout
+    named = command("check", file, "--notation", "json")
+    assert (
+        named.exit_code == 1 and f"as {api} gives it" in named.stderr and "without --notation" in named.stderr
+    )
+    lines = tmp_path / "lines.jsonl"
+    lines.write_text(json.dumps({"text": json.dumps(wrapped)}))
+    assert f"line 1: it is a call as {api} gives it" in command("check", "--lines", lines).stderr
+    broken = json.loads(json.dumps(wrapped).replace("10}", "500}"))
+    file.write_text(json.dumps(broken))
+    done = command("check", file, "--json")
+    report = json.loads(done.stdout)
+    (error,) = report["errors"]
+    assert done.exit_code == 1 and report["api"] == api
+    assert (error["code"], error["path"]) == ("CONSTRAINT_MAX", "/arguments/max_results")
+    assert report["text"][: error["char"]].endswith("50")
+
+
+def test_several_calls_of_an_api_are_an_error_that_says_how_to_check_them(tmp_path):
+    file = tmp_path / "calls.json"
+    file.write_text(json.dumps({"tool_calls": [{"function": FUNCTION}, {"function": FUNCTION}]}))
+    done = command("check", file)
+    assert done.exit_code == 2 and "has 2 calls" in done.stderr and "--lines" in done.stderr
 
 
 def test_an_unusable_expected_call_is_an_error_before_any_run():

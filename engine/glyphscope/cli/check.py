@@ -34,11 +34,20 @@ from glyphscope.cli.options import (
 )
 from glyphscope.events import ExpectedAnswer, Notation, RunRequest, Shape, Thinking, Violation
 from glyphscope.registry import ToolRegistry, parse_document
-from glyphscope.validation.call import CallValidator, CheckReport, best_fit, call_judges
+from glyphscope.validation.call import (
+    CallValidator,
+    CheckReport,
+    WrappedCalls,
+    best_fit,
+    call_judges,
+    wrapped_calls,
+)
 from glyphscope.validation.checker import unchecked
 from glyphscope.validation.matching import Matcher
 
 _USUAL: tuple[Notation, Shape] = ("glyph", "flat")
+_WRAPPED: tuple[Notation, Shape] = ("json", "name-arguments")
+"""Of a call in the text of an API."""
 _MOST_GUESSES = 20
 """Lines that are not valid for which another notation and shape are tried, to name them."""
 
@@ -110,14 +119,18 @@ def check(
         text = read_text(file)
         tools = read_registry(registry)
         request = expecting(RunRequest(prompt="", registry=tools.to_document()), expect)
+        api = ""
         asked = notation or _USUAL[0], in_shape(tools, shape or _USUAL[1])
         written = asked
         if notation is None and shape is None:
             judges = chain([(asked, CallValidator(tools, *asked))], call_judges(tools))
-            written = best_fit(text, judges)[0]
+            written, judge = best_fit(text, judges)
+            if not judge.valid and (wrapped := wrapped_calls(text)) is not None:
+                api, text, written = wrapped.api, _only_call(wrapped), _WRAPPED
         report = _validated(text, tools, *written, chunk=chunk, stop=stop)
         difference = _difference(report, request.expected)
-        other = {} if written == asked else {"notation": written[0], "shape": written[1]}
+        other: dict[str, str] = {} if written == asked else {"notation": written[0], "shape": written[1]}
+        other |= {"api": api, "text": text} if api else {}
         if as_json:
             known = {} if request.expected is None else {"difference": difference}
             output.print_json({**msgspec.to_builtins(report), **known, **other})
@@ -126,6 +139,10 @@ def check(
         valid = report.valid and not difference
         if not report.valid:
             note_uncallable(tools.get(report.tool or ""), set())
+            if not api and (notation or shape) and (wrapped := wrapped_calls(text)) is not None:
+                output.print_note(
+                    f"It is a call as {wrapped.api} gives it: it is read without --notation and --shape."
+                )
     else:
         raise InputError("Give either FILE (or - for standard input) or --lines FILE.")
     raise typer.Exit(0 if valid else 1)
@@ -152,6 +169,15 @@ def _check_turns(
     if lines is None or file is not None:
         raise InputError("--template reads turns from --lines FILE (or - for standard input).")
     return check_turns(form, lines, None if registry is None else read_registry(registry), readers=readers)
+
+
+def _only_call(wrapped: WrappedCalls) -> str:
+    if len(wrapped.calls) > 1:
+        raise InputError(
+            f"The text has {len(wrapped.calls)} calls as {wrapped.api} gives them; one can be checked.",
+            hint="Give each alone, or as a line of --lines with --notation json --shape name-arguments.",
+        )
+    return wrapped.calls[0]
 
 
 def _validated(
@@ -236,6 +262,12 @@ def _check_lines(
             note_uncallable(tools.get(report.tool or ""), noted)
         if not report.valid and not named and guesses:
             guesses -= 1
+            if (wrapped := wrapped_calls(text)) is not None:
+                guesses = 0
+                output.print_note(
+                    f"{place}: it is a call as {wrapped.api} gives it; such a call is read from FILE, not from a line."
+                )
+                return report.valid
             written = best_fit(text, call_judges(tools))[0]
             if written != asked and _validated(text, tools, *written, chunk=None, stop=True).valid:
                 guesses = 0
@@ -260,7 +292,7 @@ def _one_of(line: dict[str, Any], key: str, choices: tuple[str, ...], default: s
 def _print_report(
     report: CheckReport, text: str, tools: ToolRegistry, difference: str, other: Mapping[str, str]
 ) -> None:
-    """`other` are the notation and the shape of the text if they were found."""
+    """`other` are the notation and the shape of the text, and the API that wraps the call, if they were found."""
     out = output.console()
     deciding = min((error.char for error in report.errors), default=None)
     out.print(output.marked(text, deciding, out.width))
@@ -282,7 +314,8 @@ def _print_report(
     for tool in (tool for tool in tools if tool.name == report.tool):
         for each in unchecked(tool.parameters):
             output.print_note(f"! {tool.name}: {each.pointer} is not checked: {each.why}.", "yellow")
-    way = f" in {other['notation'].upper()}, shape {other['shape']}" if other else ""
+    way = f" in {other['notation'].upper()}, shape {other['shape']}" if "shape" in other else ""
+    way = f" as {other['api']} gives it" if "api" in other else way
     verdict = f"✓ a valid call of {report.tool}{way}" if report.valid else f"✗ not a valid call{way}"
     if difference:
         verdict = f"≠ a valid call of {report.tool}{way}, not the expected one: {difference}"

@@ -62,7 +62,7 @@ class WrittenCall(NamedTuple):
 
 
 def call_of(document: Any) -> WrittenCall | None:
-    """The call in a document: in any shape, in OpenAI's wrapper, or as `{"tool", "arguments"}`; else None."""
+    """The call in a document: in any shape, as OpenAI's APIs or Anthropic's give it, or as `{"tool", "arguments"}`."""
     if not isinstance(document, dict):
         return None
     if isinstance(function := document.get("function"), dict):
@@ -73,7 +73,8 @@ def call_of(document: Any) -> WrittenCall | None:
             document = {**document, "arguments": json.loads(document["arguments"])}
         except (ValueError, RecursionError):
             return None
-    for name_key, args_key in (("tool", "arguments"), *_KEYS.values()):
+    own = (("name", "input"),) if document.get("type") == "tool_use" else ()
+    for name_key, args_key in (*own, ("tool", "arguments"), *_KEYS.values()):
         name = document.get(name_key)
         beside = {key: value for key, value in document.items() if key != name_key}
         arguments = beside if args_key is None else document.get(args_key)

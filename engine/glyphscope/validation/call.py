@@ -10,12 +10,14 @@ To change why a name is an unknown tool: `_why_no_tool`; the text before a call:
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
-from typing import Any, Protocol, TypeVar, get_args
+from typing import Any, NamedTuple, Protocol, TypeVar, get_args
 
 import msgspec
 
+from glyphscope.base.json_values import as_object
 from glyphscope.base.structs import ready
 from glyphscope.events import Code, Notation, RunEvent, Shape, Status, ToolKnown, Violation
 from glyphscope.grammar.shapes import fitting_shape
@@ -23,6 +25,7 @@ from glyphscope.notation import structure as s
 from glyphscope.notation.read_glyph import is_head
 from glyphscope.notation.shapes import shape_keys
 from glyphscope.registry import ToolRegistry
+from glyphscope.registry.places import find_places
 from glyphscope.validation.call_level import CallKeys, CallLevel, tool_candidates
 from glyphscope.validation.candidates import Candidate, anything
 from glyphscope.validation.levels import ObjectLevel
@@ -365,3 +368,61 @@ def best_fit(text: str, judges: Iterable[tuple[Way, AnyJudge]]) -> tuple[Way, An
     if best is None:
         raise LookupError
     return best[1:]
+
+
+class WrappedCalls(NamedTuple):
+    """The calls in a text of an API, each as `{"name": …, "arguments": …}` with the characters that were written."""
+
+    api: str
+    calls: tuple[str, ...]
+
+
+def wrapped_calls(text: str) -> WrappedCalls | None:
+    """The calls in JSON as an API gives them: one, a list, or those of a message or answer; None for another text."""
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    items = {"": document}
+    if isinstance(document, list):
+        items = {f"/{index}": item for index, item in enumerate(document)}
+    elif key := next((key for key in _LISTS if isinstance(as_object(document).get(key), list)), ""):
+        items = {f"/{key}/{index}": item for index, item in enumerate(document[key])}
+    found = [each for pointer, item in items.items() if (each := _in_wrapper(pointer, item)) is not None]
+    if not found or (isinstance(document, list) and len(found) < len(items)):
+        return None
+    places = find_places(text, [pointer for _, _, pointer in found])
+    calls = []
+    for (_, name, _), place in zip(found, places, strict=True):
+        written = text[place.start : place.end]
+        if written[0] == '"':  # OpenAI writes them as JSON in a string
+            written = json.loads(written) or "{}"
+        calls.append(f'{{"name": {json.dumps(name, ensure_ascii=False)}, "arguments": {written}}}')
+    return WrappedCalls(found[0][0], tuple(calls))
+
+
+_LISTS = ("tool_calls", "content", "output")
+"""The members of a message or an answer with calls, in OpenAI's APIs and Anthropic's."""
+_TYPES = {"function_call": ("OpenAI Responses", "arguments"), "tool_use": ("Anthropic Messages", "input")}
+
+
+def _in_wrapper(pointer: str, item: Any) -> tuple[str, str, str] | None:
+    """The API of a call, its tool, and the pointer of its arguments."""
+    call = as_object(item)
+    if isinstance(call.get("function"), dict):
+        api, key, call, pointer = (
+            "OpenAI Chat Completions",
+            "arguments",
+            call["function"],
+            f"{pointer}/function",
+        )
+    elif isinstance(kind := call.get("type"), str) and kind in _TYPES:
+        api, key = _TYPES[kind]
+    else:
+        return None
+    name, arguments = call.get("name"), call.get(key)
+    return (
+        (api, name, f"{pointer}/{key}")
+        if isinstance(name, str) and isinstance(arguments, dict | str)
+        else None
+    )
