@@ -61,6 +61,23 @@ def test_a_forms_own_notation_is_read_strictly_and_leniently(form: TurnForm, reg
     assert lenient.reads and lenient.calls == strict.calls
 
 
+@pytest.mark.parametrize("answer", [OWN, TAGGED_JSON])
+@pytest.mark.parametrize(("number", "valid"), [("1", True), ("1.0", False), ("1e0", False), ("1.5", False)])
+def test_every_reader_judges_a_number_as_it_is_written(
+    form: TurnForm, registry: ToolRegistry, answer: str, number: str, valid: bool
+) -> None:
+    found = readings(answer.replace("1", number), form, registry)
+    judged = [
+        call.valid for each in found for call in each.calls if type(call.arguments["n"]) in (int, float)
+    ]
+    assert set(judged) == {valid} and len(judged) > 1
+    text = answer.replace("1", number)
+    form = form if answer != OWN else next(each.form for each in known_forms() if "Qwen" in str(each.sources))
+    tools = TurnTools(registry)
+    like = resemblance(text, read_turn(text, form, tools), tools)
+    assert like is None or {call.valid for call in like.calls} <= {valid}
+
+
 def test_another_notation_is_read_leniently_and_by_its_own_readers(
     form: TurnForm, registry: ToolRegistry
 ) -> None:

@@ -9,7 +9,6 @@ import json
 from typing import Any
 
 import msgspec
-from msgspec.structs import replace
 from rich.text import Text
 
 from glyphscope.base.errors import RegistryError
@@ -17,23 +16,13 @@ from glyphscope.base.shorten import shorten
 from glyphscope.base.visible import visible
 from glyphscope.cli.inputs import InputError, answer_lines, note_uncallable, read_text
 from glyphscope.cli.output import TextTable, console, marked, print_json, print_text
-from glyphscope.events import Thinking, Violation
+from glyphscope.events import Thinking
 from glyphscope.registry import ToolRegistry, parse_document
-from glyphscope.turns import (
-    CallViolation,
-    Expected,
-    TurnForm,
-    TurnOptions,
-    TurnTools,
-    call_violations,
-    read_turn,
-)
-from glyphscope.turns.readers import Reading, Resemblance, readings, resemblance
+from glyphscope.turns import CallViolation, TurnForm, TurnTools, read_turn
+from glyphscope.turns.readers import Reading, Resemblance, call_verdicts, readings, resemblance
 
 _STATES: dict[Thinking, bool | None] = {"on": True, "off": False, "auto": None}
 _MAX_REASON = 60
-_OF_THE_FORM = ("SYNTAX", "TRUNCATED")
-"""Violations that say nothing of a call's values: a lenient reading accepts the text."""
 
 
 class CallAnswer(msgspec.Struct, frozen=True):
@@ -84,52 +73,13 @@ def check_turns(form: TurnForm, lines: str, default: ToolRegistry | None, *, rea
 def _answer_of(text: str, form: TurnForm, tools: TurnTools, thinking: bool | None) -> TurnAnswer:
     """The turn with a verdict on each call; each violation is at the first deciding character."""
     turn = read_turn(text, form, tools, thinking)
-    verdicts = [call_violations(call, tools) for call in turn.calls]
-    if any(verdicts) or any(_has_decimal(call.arguments) for call in turn.calls):
-        options = TurnOptions("auto", most_calls=None, thinking=thinking)
-        validator = Expected(form, options).validator(tools.registry)
-        validator.feed(text)
-        validator.finish()
-        for call, violations, streamed in zip(turn.calls, verdicts, validator.calls):
-            own = list(streamed.violations)
-            violations[:] = [_placed(each, own) for each in violations]
-            if not violations and streamed.arguments == call.arguments:
-                violations += _of_spelling(own)
+    verdicts = call_verdicts(text, turn, form, tools, thinking)
     calls = [
         CallAnswer(call.name, call.arguments, not violations, violations)
         for call, violations in zip(turn.calls, verdicts)
     ]
     like = resemblance(text, turn, tools)
     return TurnAnswer(turn.content, turn.reasoning, calls, turn.complete, turn.strict, like)
-
-
-def _has_decimal(value: Any) -> bool:
-    """Whether a value contains a number other than an integer literal, whose spelling may be invalid."""
-    if isinstance(value, dict | list):
-        return any(map(_has_decimal, value.values() if isinstance(value, dict) else value))
-    return isinstance(value, float)
-
-
-def _of_spelling(streamed: list[Violation]) -> list[CallViolation]:
-    """The violations of a call whose values are valid: of how they are written, such as `1.0` for an integer."""
-    return [
-        CallViolation(each.code, each.message, each.path, each.rule, each.char)
-        for each in streamed
-        if each.code not in _OF_THE_FORM
-    ]
-
-
-def _placed(violation: CallViolation, streamed: list[Violation]) -> CallViolation:
-    """The violation at the character of its counterpart in the stream, which may name the object around it."""
-    within = [each for each in streamed if f"{violation.path}/".startswith(f"{each.path}/")]
-    like = [each for each in within if each.code == violation.code]
-    like = like or [each for each in within if each.path == violation.path]
-    if not like:
-        return violation
-    found = max(like, key=lambda each: len(each.path))
-    if len(like) > 1:
-        streamed.remove(found)
-    return replace(violation, char=found.char)
 
 
 def _read_line(

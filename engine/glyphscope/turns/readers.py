@@ -12,16 +12,19 @@ import msgspec
 from msgspec.structs import replace
 
 from glyphscope.base.shorten import listed
-from glyphscope.events import TokenStep
+from glyphscope.events import TokenStep, Violation
 from glyphscope.registry import ToolRegistry
+from glyphscope.turns.expected import Expected
 from glyphscope.turns.foreign import KnownForm, known_forms
-from glyphscope.turns.form import TurnForm, state_of
+from glyphscope.turns.form import TurnForm, TurnOptions, state_of
 from glyphscope.turns.read import Turn, read_turn
 from glyphscope.turns.slots import written
 from glyphscope.turns.tools import TurnTools
-from glyphscope.turns.violations import call_violations
+from glyphscope.turns.violations import CallViolation, call_violations
 
 ReaderKind: TypeAlias = Literal["strict", "lenient", "other"]
+_OF_THE_FORM = ("SYNTAX", "TRUNCATED")
+"""Violations that say nothing of a call's values: a lenient reading accepts the text."""
 
 
 class FoundCall(msgspec.Struct, frozen=True):
@@ -66,18 +69,19 @@ def readings(
     """
     tools = TurnTools(registry)
     turn = read_turn(text, form, tools, thinking)
-    strict = _reading("this form, strictly", "strict", turn, tools, takes=turn.strict)
+    valid = _valid_calls(text, turn, form, tools, thinking)
+    strict = _reading("this form, strictly", "strict", turn, valid, takes=turn.strict)
     if not turn.strict:  # a strict parser finds nothing: all of it is text, or an error
         strict = replace(strict, calls=(), content=text, reasoning="")
-    out = [strict, _reading("servers, leniently", "lenient", turn, tools, takes=bool(turn.calls))]
+    out = [strict, _reading("servers, leniently", "lenient", turn, valid, takes=bool(turn.calls))]
     if others is None:
         known = [each for each in known_forms() if not same_calls(each.form, form)]
     else:
         known = [KnownForm(name, (), each) for name, each in others.items()]
     begun = form.begun.get(state_of(thinking), "")
     for each in known:
-        found = _read_as(each.form, text, begun, tools)
-        reading = _reading(each.name, "other", found, tools, takes=bool(found.calls))
+        found, valid = _read_as(each.form, text, begun, tools)
+        reading = _reading(each.name, "other", found, valid, takes=bool(found.calls))
         out.append(replace(reading, sources=each.sources))
     if not any(each.calls for each in out):  # an answer without calls: no reading misses one
         out = [replace(each, reads=True) if each.kind != "strict" else each for each in out]
@@ -98,17 +102,75 @@ def _first_call(form: TurnForm) -> str:
     return next(("".join(written(call).split()) for call in form.calls if call.strict), "")
 
 
-def _read_as(form: TurnForm, text: str, begun: str, tools: TurnTools) -> Turn:
-    """The whole turn, including the part begun by the prompt, read by another form; places refer to the text."""
-    turn = read_turn(begun + text, own_notation(form), tools)
+def _read_as(form: TurnForm, text: str, begun: str, tools: TurnTools) -> tuple[Turn, list[bool]]:
+    """The whole turn, including the part begun by the prompt, read by another form, and which calls are valid.
+
+    Places refer to the text.
+    """
+    own = own_notation(form)
+    turn = read_turn(begun + text, own, tools)
+    valid = _valid_calls(begun + text, turn, own, tools)
     if turn.left_at is None:
-        return turn
-    return replace(turn, left_at=max(0, turn.left_at - len(begun)))
+        return turn, valid
+    return replace(turn, left_at=max(0, turn.left_at - len(begun))), valid
 
 
-def _reading(reader: str, kind: ReaderKind, turn: Turn, tools: TurnTools, *, takes: bool) -> Reading:
+def call_verdicts(
+    text: str, turn: Turn, form: TurnForm, tools: TurnTools, thinking: bool | None = None
+) -> list[list[CallViolation]]:
+    """The violations of each call of a turn that was read by the form, at their first deciding characters."""
+    verdicts = [call_violations(call, tools) for call in turn.calls]
+    if any(verdicts) or any(_has_decimal(call.arguments) for call in turn.calls):
+        options = TurnOptions("auto", most_calls=None, thinking=thinking)
+        validator = Expected(form, options).validator(tools.registry)
+        validator.feed(text)
+        validator.finish()
+        for call, violations, streamed in zip(turn.calls, verdicts, validator.calls):
+            own = list(streamed.violations)
+            violations[:] = [_placed(each, own) for each in violations]
+            if not violations and streamed.arguments == call.arguments:
+                violations += _of_spelling(own)
+    return verdicts
+
+
+def _has_decimal(value: Any) -> bool:
+    """Whether a value contains a number other than an integer literal, whose spelling may be invalid."""
+    if isinstance(value, dict | list):
+        return any(map(_has_decimal, value.values() if isinstance(value, dict) else value))
+    return isinstance(value, float)
+
+
+def _of_spelling(streamed: list[Violation]) -> list[CallViolation]:
+    """The violations of a call whose values are valid: of how they are written, such as `1.0` for an integer."""
+    return [
+        CallViolation(each.code, each.message, each.path, each.rule, each.char)
+        for each in streamed
+        if each.code not in _OF_THE_FORM
+    ]
+
+
+def _placed(violation: CallViolation, streamed: list[Violation]) -> CallViolation:
+    """The violation at the character of its counterpart in the stream, which may name the object around it."""
+    within = [each for each in streamed if f"{violation.path}/".startswith(f"{each.path}/")]
+    like = [each for each in within if each.code == violation.code]
+    like = like or [each for each in within if each.path == violation.path]
+    if not like:
+        return violation
+    found = max(like, key=lambda each: len(each.path))
+    if len(like) > 1:
+        streamed.remove(found)
+    return replace(violation, char=found.char)
+
+
+def _valid_calls(
+    text: str, turn: Turn, form: TurnForm, tools: TurnTools, thinking: bool | None = None
+) -> list[bool]:
+    return [not violations for violations in call_verdicts(text, turn, form, tools, thinking)]
+
+
+def _reading(reader: str, kind: ReaderKind, turn: Turn, valid: Sequence[bool], *, takes: bool) -> Reading:
     calls = tuple(
-        FoundCall(call.name, call.arguments, not call_violations(call, tools)) for call in turn.calls
+        FoundCall(call.name, call.arguments, right) for call, right in zip(turn.calls, valid, strict=True)
     )
     return Reading(
         reader=reader,
@@ -154,8 +216,8 @@ def resemblance(text: str, turn: Turn, tools: TurnTools) -> Resemblance | None:
         return None
     at, read = turn.foreign.at, []
     for known in turn.foreign.forms:
-        other = read_turn(text[at:], own_notation(known.form), tools)
-        calls = _reading(known.name, "other", other, tools, takes=True).calls
+        other, valid = _read_as(known.form, text[at:], "", tools)
+        calls = _reading(known.name, "other", other, valid, takes=True).calls
         read.append(Resemblance(known.name, at, calls, known.sources))
     return max(
         read,
