@@ -80,6 +80,23 @@ def test_a_new_name_is_one_that_the_engine_reads_as_the_same_kind(editor):
     assert editor.renamed("a.gbnf", (0, 10), "my-rule") == "root ::= my-rule\nmy-rule ::= root\n"
 
 
+def test_a_grammar_inside_of_a_rule_has_separate_rules(editor):
+    inside = '  start: item{1,2}\n  item: %json { "a": {} } // }\n'
+    text = f'start: item "," %lark {{\n{inside}}} other\nitem: "b"\nother: item\n'
+    editor.open("a.lark", text)
+    assert editor.definition("a.lark", (0, 8)) == editor.definition("a.lark", (5, 8)) == "4:0-4:4"
+    assert editor.definition("a.lark", (1, 10)) == "2:2-2:6"
+    assert editor.references("a.lark", (2, 3)) == ["1:9-1:13", "2:2-2:6"]
+    assert editor.references("a.lark", (4, 0)) == ["0:7-0:11", "4:0-4:4", "5:7-5:11"]
+    assert editor.definition("a.lark", (3, 3)) == "5:0-5:5"
+    lines = text.splitlines(keepends=True)
+    inner = [line.replace("item", "x") for line in lines[1:3]]
+    assert editor.renamed("a.lark", (1, 10), "x") == "".join([lines[0], *inner, *lines[3:]])
+    assert editor.renamed("a.lark", (1, 10), "other").count("other") == 4, "the name is free in the inner one"
+    with pytest.raises(JsonRpcException, match="There is a rule other already"):
+        editor.renamed("a.lark", (0, 8), "other")
+
+
 def test_a_name_in_a_text_of_several_lines_is_not_the_rule(editor):
     text = 'root ::= "a\nitem ::= " item [\\n\nitem] # item "\nitem ::= "item"\n'
     editor.open("lines.gbnf", text)

@@ -442,6 +442,21 @@ def test_a_lark_grammar_is_opened_checked_stepped_sampled_and_renamed(grammar, s
     view.help.close()
 
 
+def test_a_rule_of_a_grammar_inside_of_a_rule_is_found_and_renamed_there_alone(grammar, qtbot):
+    text = 'start: a %lark {\n  start: a\n  a: "😀"\n}\na: "b"\n'
+    edit = grammar.view.edit
+    show(qtbot, grammar, text)
+    put_cursor(edit, "start: a\n", 7)
+    edit.definition()
+    assert edit.textCursor().block().text() == '  a: "😀"'
+    edit.rename("a", "inner")
+    assert edit.text() == text.replace("start: a\n  a:", "start: inner\n  inner:")
+    edit.go_to_rule("a")
+    assert edit.textCursor().block().text() == 'a: "b"'
+    edit.rename("a", "outer")
+    assert edit.text() == 'start: outer %lark {\n  start: inner\n  inner: "😀"\n}\nouter: "b"\n'
+
+
 def test_a_problem_of_a_lark_grammar_is_underlined_with_its_fix(grammar, screen, qtbot):
     view = grammar.view
     found = show(qtbot, grammar, 'start: "a"?b\nb: "b"\n')

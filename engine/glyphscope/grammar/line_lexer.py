@@ -36,6 +36,9 @@ _LARK = {
     "mark": r"::|->|[:|*+?.()\[\]{}~&,=!]",
 }
 
+_NESTED = "%lark"
+"""Before the braces of a grammar inside of a rule."""
+
 
 class Word(NamedTuple):
     kind: str
@@ -93,18 +96,42 @@ class LineLexer:
         """Like `name_at`, in a text of several lines."""
         return _name_at(self.words_of_text(text), index)
 
-    def find_definition(self, text: str, name: str) -> int | None:
-        """The position at which the rule of that name is defined."""
+    def words_around(self, text: str, at: int = -1) -> Iterator[Word]:
+        """The words of the grammar that contains the place, by default of the outermost one.
+
+        A `%lark` block of a Lark grammar is a separate grammar: its rules are unknown around it, and inversely.
+        """
+        found = self.words_of_text(text)
+        if _NESTED not in text:
+            return found
+        numbered: list[tuple[int, Word]] = []
+        braces, newest, here, before = [0], 0, 0, ""  # of each open brace, the number of its grammar
+        for word in found:
+            if word.kind == "mark" and word.text == "{":
+                newest += before == _NESTED
+                braces.append(newest if before == _NESTED else braces[-1])
+            numbered.append((braces[-1], word))
+            here = braces[-1] if word.start <= at else here
+            if word.kind == "mark" and word.text == "}" and len(braces) > 1:
+                braces.pop()
+            before = before if word.kind == "comment" else word.text
+        return (word for number, word in numbered if number == here)
+
+    def find_definition(self, text: str, name: str, at: int = -1) -> int | None:
+        """The position at which the rule of that name is defined, in the grammar that contains the place `at`."""
         if name not in text:
             return None
-        found = (word for word in self.words_of_text(text) if word.kind == "definition" and word.text == name)
-        return next((word.start for word in found), None)
+        words = self.words_around(text, at)
+        return next((word.start for word in words if word.kind == "definition" and word.text == name), None)
 
-    def occurrences(self, text: str, name: str) -> list[int]:
-        """Return the positions at which the rule is defined and used, except in literals, classes and comments."""
+    def occurrences(self, text: str, name: str, at: int = -1) -> list[int]:
+        """Return the positions at which the rule is defined and used, except in literals, classes and comments.
+
+        They are in the grammar that contains the place `at`.
+        """
         if name not in text:
             return []
-        named = (word for word in self.words_of_text(text) if word.kind in ("name", "definition"))
+        named = (word for word in self.words_around(text, at) if word.kind in ("name", "definition"))
         return [word.start for word in named if word.text == name]
 
     def is_name(self, text: str, of: str = "") -> bool:

@@ -122,10 +122,10 @@ class GrammarEdit(CodeEdit):
 
     # -- rules -------------------------------------------------------------------------------------------------
 
-    def go_to_rule(self, name: str) -> bool:
-        """Move the cursor to a rule's definition; False if it is not defined."""
+    def go_to_rule(self, name: str, at: int = -1) -> bool:
+        """Move the cursor to a rule's definition in the grammar around the character; False if it is not defined."""
         text = self.text()
-        place = self.lexer.find_definition(text, name)
+        place = self.lexer.find_definition(text, name, at)
         if place is None:
             return False
         self.select(to_utf16(text, place), to_utf16(text, place + len(name)))
@@ -144,7 +144,7 @@ class GrammarEdit(CodeEdit):
     def definition(self) -> None:
         """Go to the definition of the name at the cursor."""
         name = self._name_at_cursor()
-        if name and not self.go_to_rule(name):
+        if name and not self.go_to_rule(name, self._place()):
             where = self.mapToGlobal(self.cursorRect().bottomLeft() + QPoint(self.number_width(), 4))
             QToolTip.showText(where, plain_tip(tr("The rule {name} is not defined.", name=name)), self)
 
@@ -155,14 +155,14 @@ class GrammarEdit(CodeEdit):
             self.rename_field.begin(name, self.cursorRect().translated(self.number_width(), 0))
 
     def rename(self, old: str, new: str) -> None:
-        """Rename a rule everywhere, as one undo step."""
+        """Rename a rule everywhere in the grammar at the cursor, as one undo step."""
         if old == new or not self.lexer.is_name(new) or self.isReadOnly():
             return
         text = self.text()
         here = self.textCursor().position()
         cursor = QtGui.QTextCursor(self.document())
         cursor.beginEditBlock()
-        for place in reversed(self.lexer.occurrences(text, old)):
+        for place in reversed(self.lexer.occurrences(text, old, self._place())):
             start = to_utf16(text, place)
             cursor.setPosition(start)
             cursor.setPosition(start + len(old), QtGui.QTextCursor.MoveMode.KeepAnchor)
@@ -172,6 +172,13 @@ class GrammarEdit(CodeEdit):
         back.setPosition(min(here, self.document().characterCount() - 1))
         self.setTextCursor(back)
         self._follow_cursor()
+
+    def _place(self) -> int:
+        """The number of characters before the cursor."""
+        before = self.textCursor()
+        before.setPosition(before.selectionStart())
+        before.setPosition(0, QtGui.QTextCursor.MoveMode.KeepAnchor)
+        return len(before.selectedText())
 
     def _name_at_cursor(self) -> str:
         cursor = self.textCursor()

@@ -60,16 +60,18 @@ def name_at(opened: OpenText, position: types.Position) -> tuple[str, types.Rang
     return (word.text, places.span(word.start, word.end)) if word else None
 
 
-def occurrences(opened: OpenText, name: str) -> list[types.Range]:
-    """The places where a rule is defined and used."""
-    text = opened.places.text
-    return [opened.places.span(at, at + len(name)) for at in lexer_of(opened).occurrences(text, name)]
+def occurrences(opened: OpenText, name: str, position: types.Position) -> list[types.Range]:
+    """The places where a rule is defined and used, in the grammar at the position."""
+    places = opened.places
+    found = lexer_of(opened).occurrences(places.text, name, places.offset(position))
+    return [places.span(at, at + len(name)) for at in found]
 
 
-def definition(opened: OpenText, name: str) -> types.Range | None:
-    """The place where a rule is defined."""
-    at = lexer_of(opened).find_definition(opened.places.text, name)
-    return None if at is None else opened.places.span(at, at + len(name))
+def definition(opened: OpenText, name: str, position: types.Position) -> types.Range | None:
+    """The place where a rule is defined, in the grammar at the position."""
+    places = opened.places
+    at = lexer_of(opened).find_definition(places.text, name, places.offset(position))
+    return None if at is None else places.span(at, at + len(name))
 
 
 def completions(opened: OpenText, position: types.Position) -> list[types.CompletionItem]:
@@ -79,7 +81,7 @@ def completions(opened: OpenText, position: types.Position) -> list[types.Comple
     prefix = prefix_of(before)
     here = places.offset(position)
     place = places.span(here - len(prefix), here)
-    words = list(lexer.words_of_text(places.text))
+    words = list(lexer.words_around(places.text, here))
     defined = {word.text: word.start for word in words if word.kind == "definition"}
     after, kind = "", types.CompletionItemKind.Function
     if opened.language is LARK and before.lstrip().startswith(_IMPORT):

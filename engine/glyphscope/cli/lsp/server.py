@@ -128,7 +128,7 @@ def _names(server: Server) -> None:
 
     def uses(params: Any) -> list[types.Range]:
         found = named(params)
-        return grammars.occurrences(found[0], found[1]) if found else []
+        return grammars.occurrences(found[0], found[1], params.position) if found else []
 
     @server.feature(types.TEXT_DOCUMENT_COMPLETION, types.CompletionOptions(trigger_characters=["."]))
     def complete(params: types.CompletionParams) -> types.CompletionList | None:
@@ -156,7 +156,7 @@ def _names(server: Server) -> None:
     @server.feature(types.TEXT_DOCUMENT_DEFINITION)
     def define(params: types.DefinitionParams) -> types.Location | None:
         found = named(params)
-        place = grammars.definition(found[0], found[1]) if found else None
+        place = grammars.definition(found[0], found[1], params.position) if found else None
         return types.Location(params.text_document.uri, place) if place else None
 
     @server.feature(types.TEXT_DOCUMENT_REFERENCES)
@@ -164,7 +164,7 @@ def _names(server: Server) -> None:
         found = named(params)
         omitted = None
         if found and not params.context.include_declaration:
-            omitted = grammars.definition(found[0], found[1])
+            omitted = grammars.definition(found[0], found[1], params.position)
         return [types.Location(params.text_document.uri, each) for each in uses(params) if each != omitted]
 
     @server.feature(types.TEXT_DOCUMENT_DOCUMENT_HIGHLIGHT)
@@ -190,7 +190,7 @@ def _names(server: Server) -> None:
                 else ", digits and hyphens."
             )
             raise JsonRpcInvalidParams(words)
-        if params.new_name != old and grammars.definition(text, params.new_name):
+        if params.new_name != old and grammars.definition(text, params.new_name, params.position):
             raise JsonRpcInvalidParams(f"There is a rule {params.new_name} already. Choose another name.")
         edits = [types.TextEdit(each, params.new_name) for each in uses(params)]
         return types.WorkspaceEdit({params.text_document.uri: edits})
