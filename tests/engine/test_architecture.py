@@ -19,8 +19,8 @@ MAX_FILE = 600
 MOST = {
     "modules with one importer": 130,
     "modules that tests import": 281,
-    "lines of code": 130_508,
-    "lines of code without plug-ins": 125_969,
+    "lines of code": 130_532,
+    "lines of code without plug-ins": 125_993,
 }
 """They only fall; raise one with the reason here.
 
@@ -36,7 +36,7 @@ For types that a value between tags is said to have, and names of calls, also of
 import more modules since packages do not list names for them alone.
 For conversations that a server keeps, in captures and bodies, and servers that make calls which a request forbids,
 or call answers complete that a limit cut. For results in bodies that come later than their calls,
-and calls as APIs give them.
+calls as APIs give them, and rules of grammars inside of rules.
 For another text size in slices, and charts that are imported statement by statement.
 """
 PLUGINS = "glyphscope_plugins"
