@@ -205,7 +205,7 @@ class SeedsPage(FollowsSize, SeededPage):
 
     def _make_settings(self) -> None:
         tip = tr("The settings of the playground, or of a column in “Side by side”")
-        self.source = choice_box(self, "seedsSource", tr("Setting"), tip=tip, least=22)
+        self.source = choice_box(self, "seedsSource", tr("Setting"), tip=tip, least=16)
         self.about = ElidedLabel(self, Qt.TextElideMode.ElideRight, role="muted")
         self.seeds.setText("1-20")
         self.seeds.setToolTip(tr("1-20, or 1,3,7-9; one run per seed"))

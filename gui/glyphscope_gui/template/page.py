@@ -292,7 +292,7 @@ class TemplatePage(FollowsSize, TakesFiles, QWidget):
         self.slots_card.heading.setMinimumHeight(self.pair.heading.sizeHint().height())
         ends = hbox((self.ends, 0, Qt.AlignmentFlag.AlignTop), margins=(PAD - 5, 6, PAD - 5, 2))
         tokens = holder(vbox((WholeRows(self.markers), 1), ends, spacing=2), self)
-        self.markers_card = Card(tr("Markers in this vocabulary"), tokens, padded=False)
+        self.markers_card = Card(tr("Markers as tokens"), tokens, padded=False)
         self.markers_card.heading.setMinimumHeight(self.details.heading.sizeHint().height())
         self.left = splitter(Qt.Orientation.Vertical, (self.slots_card, self.markers_card), (3, 2))
         self.right = splitter(Qt.Orientation.Vertical, (self.pair, self.details), (3, 2))
