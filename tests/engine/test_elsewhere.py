@@ -51,6 +51,27 @@ def test_a_call_in_the_notation_of_a_model_is_read_with_its_template(text, nativ
     assert request.native == native and state.call.tool == "search" and end_of(state).status == "holds"
 
 
+@pytest.mark.parametrize(
+    "wrapped",
+    [
+        {"id": "c", "type": "function", "function": {"name": "search", "arguments": '{"query": 3}'}},
+        {"tool_calls": [{"function": {"name": "search", "arguments": '{"query": 3}'}}]},
+        {"type": "function_call", "name": "search", "arguments": '{"query": 3}'},
+        {"type": "tool_use", "name": "search", "input": {"query": 3}},
+    ],
+)
+def test_of_a_call_as_an_api_gives_it_the_call_in_it_is_read(wrapped):
+    text = json.dumps(wrapped)
+    state, request = read(text)
+    assert state.text == '{"name": "search", "arguments": {"query": 3}}' and request.shape == "name-arguments"
+    (found,) = state.present.violations
+    assert found.code == "TYPE_MISMATCH" and found.path == "/arguments/query"
+    right = text.replace('"query": 3', '"query": "AI"').replace('\\"query\\": 3', '\\"query\\": \\"AI\\"')
+    state, request = read(right)
+    assert end_of(state).status == "holds" and state.call.arguments == {"query": "AI"}
+    assert (request.notation, request.shape) == ("json", "name-arguments")
+
+
 def test_an_invalid_call_is_read_to_its_end_with_the_deciding_character():
     text = '{"name": "search", "arguments": {"max_results": 500, "query": "AI news"}}'
     state, _ = read(text)

@@ -174,7 +174,11 @@ def _message(item: Any, where: str, notes: Notes) -> Message:
 
 
 def text_of(value: Any, where: str, notes: Notes) -> str:
-    """Text, null for none, or a list of parts: those without text are replaced, and noted. Raises PromptError."""
+    """Text, null for none, or a list of parts: those without text are replaced, and noted. Raises PromptError.
+
+    Nothing is between parts, as in templates that take parts. For templates that take texts alone, llama-server and
+    vLLM put a line break between two texts; which of them renders the message is unknown here.
+    """
     if value is None or isinstance(value, str):
         return value or ""
     if not isinstance(value, list) or not all(isinstance(part, dict | str) for part in value):

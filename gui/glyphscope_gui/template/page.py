@@ -511,13 +511,12 @@ class ReadersDialog(PlainDialog):
             broken := next(iter(parsed.state.present.violations), None)
         ) is not None and end.status != "holds":
             words = tr("character {char}: {why}", char=broken.char, why=broken.message)
-            self._mark(broken.char)
+            self._mark(broken.char, parsed.state.text)  # the call alone, of an API's text
         sign = VERDICTS[end.status].sign
         show_words(self.verdict, tr("{sign} {notation}: {words}", sign=sign, notation=notation, words=words))
         set_role(self.verdict, f"verdict-{end.status}")
 
-    def _mark(self, at: int) -> None:
-        text = self.edit.toPlainText()
+    def _mark(self, at: int, text: str) -> None:
         self.text.show_text(text, [(at, min(at + 1, len(text)))] if at < len(text) else [(at - 1, at)])
         self.text.show()
 
@@ -536,7 +535,7 @@ class ReadersDialog(PlainDialog):
             self.about.setText(f"{whole} {_WHY}" if reading.kind != "other" else whole)
             self.text.hide()
             return
-        self._mark(at)
+        self._mark(at, text)
         parts = [
             tr(
                 "Deviates from the form at character {at}: {why}.",

@@ -17,7 +17,7 @@ from glyphscope.runs.strategies.running import run
 from glyphscope.runs.strategies.turns import expected_answer
 from glyphscope.turns import AnswerValidator
 from glyphscope.turns.own import NAMED
-from glyphscope.validation.call import WRITTEN, best_fit
+from glyphscope.validation.call import WRITTEN, best_fit, wrapped_calls
 
 NAME = "pasted answer"
 """The name of the model in such a run."""
@@ -29,12 +29,16 @@ def read_elsewhere(
     """The events of a run without a constraint whose answer is the text, and its request in the fitting notation.
 
     That is JSON or GLYPH in one of the shapes, alone or after other text; with a chat template (Jinja), also a form
-    known by name, or that of the template. The tools and the prompt are those of `prepared`. Nothing is measured, as
-    there is no model.
+    known by name, or that of the template. Of a call as an API gives it, the answer is the call in it. The tools and
+    the prompt are those of `prepared`. Nothing is measured, as there is no model.
     """
     model = ScriptedModel(text, name=NAME, template=template)
     with suppress(LookupError):  # no call can be written of any tool: the run says so
-        prepared = replace(prepared, request=best_fit(text, _judges(prepared, model, template))[0])
+        found, judge = best_fit(text, _judges(prepared, model, template))
+        wrapped = None if judge.valid and judge.calls else wrapped_calls(text)
+        if wrapped is not None and len(wrapped.calls) == 1:
+            return read_elsewhere(wrapped.calls[0], prepared, template)
+        prepared = replace(prepared, request=found)
     return tuple(run(prepared, model, clock=lambda: 0.0)), prepared.request
 
 
