@@ -19,8 +19,8 @@ MAX_FILE = 600
 MOST = {
     "modules with one importer": 130,
     "modules that tests import": 281,
-    "lines of code": 130_535,
-    "lines of code without plug-ins": 125_996,
+    "lines of code": 130_547,
+    "lines of code without plug-ins": 126_008,
 }
 """They only fall; raise one with the reason here.
 
@@ -32,12 +32,12 @@ of tools and requests of other programs, the capture of requests with its page a
 found. For what endpoints are asked, servers of tools in evaluations, and engines of other servers. For request bodies
 that are written again as they were, calls that are edited at a breakpoint, tasks of MCP, and `lint`. For the language
 server with ambiguous rules and types of words, the checks as an MCP server, and what `doctor` says of graphics cards.
-For types that a value between tags is said to have, and names of calls, also of those that cannot be read. Tests
-import more modules since packages do not list names for them alone.
-For conversations that a server keeps, in captures and bodies, and servers that make calls which a request forbids,
-or call answers complete that a limit cut. For results in bodies that come later than their calls,
-calls as APIs give them, and rules of grammars inside of rules.
-For another text size in slices, and charts that are imported statement by statement.
+For types that a value between tags is said to have, and names of calls, also of those that cannot be read, with the
+records in which names came earlier. For conversations that a server keeps, in captures and bodies, and servers that
+make calls which a request forbids, or call answers complete that a limit cut. For results in bodies that come later
+than their calls, calls as APIs give them, and rules of grammars inside of rules. For another text size in slices, and
+charts that are imported statement by statement. Tests import more modules since packages do not list names for them
+alone.
 """
 PLUGINS = "glyphscope_plugins"
 

@@ -35,6 +35,7 @@ from glyphscope.events import (
     SegmentOpened,
     StageFinished,
     Token,
+    ToolKnown,
     ToolProgressed,
     ToolResult,
     Violation,
@@ -233,8 +234,8 @@ def first_difference(
     model is compared with a tolerance, a replayed record without. If the record is not `whole`, events after its last
     one are not a difference.
     """
-    ours = [event for event in map(strip_times, recorded) if event is not None]
-    theirs = [event for event in map(strip_times, again) if event is not None]
+    ours = [event for event in map(strip_times, _beginnings_last(recorded)) if event is not None]
+    theirs = [event for event in map(strip_times, _beginnings_last(again)) if event is not None]
     kinds = {event.kind for event in ours if isinstance(event, SegmentOpened | SegmentClosed)}
     theirs = list(_with_segments(kinds, theirs))
     for index, (one, other) in enumerate(zip_longest(ours, theirs)):
@@ -248,6 +249,22 @@ def first_difference(
         ):
             return f"Event {index} ({_name(one)}): {place}."
     return ""
+
+
+def _beginnings_last(events: Iterable[AnyEvent]) -> Iterator[AnyEvent]:
+    """The events with each known tool, and each part that begins, behind the tokens that follow it: early records have
+    them before the text that proves that a call was begun. Their characters are the same.
+    """
+    waiting: list[AnyEvent] = []
+    for event in events:
+        if isinstance(event, ToolKnown | SegmentOpened):
+            waiting.append(event)
+            continue
+        if not isinstance(event, Token):
+            yield from waiting
+            waiting = []
+        yield event
+    yield from waiting
 
 
 def _with_segments(kinds: set[SegmentKind], events: Iterable[AnyEvent]) -> Iterator[AnyEvent]:
