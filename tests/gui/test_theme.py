@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QApplication, QCheckBox, QLineEdit, QPushButton, Q
 
 from glyphscope.base.resources import names, read_text
 from glyphscope_gui.shared import PlainLabel
-from glyphscope_gui.shared.layouts import STRETCH, stack, vbox
+from glyphscope_gui.shared.layouts import STRETCH, Flow, stack, vbox
 from glyphscope_gui.theme import ThemeManager, load_theme, mono_font, use_font
 from glyphscope_gui.theme.manager import style_sheet, write_icons
 
@@ -215,6 +215,21 @@ def test_another_text_size_is_first_in_sight_and_elsewhere_when_it_is_shown(page
     pages.themes.choose("dark", 15)  # Qt restores the fonts that widgets had before their first sheet
     pages.themes.finish()
     assert [size(each) for each in (inside, code)] == [15, 14.5]
+
+
+def test_a_row_that_wraps_has_room_for_its_larger_text(pages, qapp, usual_size):
+    row, words = Flow(), [PlainLabel("Continue from here"), PlainLabel("Cut here")]
+    for each in words:
+        row.add(each)
+    pages.setCurrentIndex(pages.addWidget(row))
+    pages.resize(150, 200)
+    for points in (18, usual_size):
+        pages.themes.choose("light", points)
+        pages.themes.finish()
+        qapp.processEvents()
+        assert [each.size() for each in words] == [each.sizeHint() for each in words]
+        assert not words[0].geometry().intersects(words[1].geometry())
+        assert row.height() >= words[1].geometry().bottom()
 
 
 def test_a_change_of_theme_right_after_one_of_the_text_size_keeps_the_size(pages, qapp, usual_size):

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import Generic, TypeVar
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QEvent, Qt, Signal
 from PySide6.QtGui import QResizeEvent, QShowEvent, QWheelEvent
 from PySide6.QtWidgets import (
     QBoxLayout,
@@ -308,6 +308,11 @@ class Flow(FollowsSize, QWidget):
         widget.setParent(self)
         self._items.insert(len(self._items) if before is None else self._items.index(before), widget)
         self._fit()
+
+    def event(self, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.LayoutRequest:  # an item has another size, as with larger text
+            self._fit()
+        return super().event(event)
 
     def take(self, widget: QWidget) -> None:
         """Remove a widget."""
