@@ -179,6 +179,14 @@ def test_a_command_imports_only_what_it_needs():
 
 
 @pytest.mark.slow
+def test_the_help_of_a_run_imports_only_its_options():
+    modules = imported_by("run", "--help")
+    assert "glyphscope.cli.run" in modules and "glyphscope.cli.running" not in modules
+    assert not modules & (HEAVY - {"jinja2"} | {"pydantic", "jsonschema", "glyphscope.turns.read"})
+    assert not modules & {"glyphscope.grammar.builder", "glyphscope.validation", "glyphscope.evals"}
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("typed", "expected"),
     [

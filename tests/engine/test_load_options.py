@@ -285,7 +285,7 @@ def test_models_that_compute_at_once_share_the_cores(monkeypatch):
 def test_a_context_beyond_the_models_own_gives_a_note(monkeypatch, capsys):
     model = ScriptedModel("x")
     model.info = msgspec.structs.replace(model.info, kind="llama.cpp", context=8192)
-    monkeypatch.setattr(load_options, "open_named", lambda *_, **__: model)
+    monkeypatch.setattr(import_module("glyphscope.store.named_models"), "open_named", lambda *_, **__: model)
     for asked in (8192, 131_072):
         with load_options.opened("m.gguf", options=LoadOptions(context=asked)):
             pass

@@ -374,7 +374,7 @@ def test_bad_input_of_the_command_is_explained(tmp_path, options, words):
 def test_the_command_explains_a_run(tmp_path, monkeypatch):
     model = ScoringModel(CALL, {EXAMPLE: 0.7})
     file = record(tmp_path / "run.jsonl", run(request(), model))
-    monkeypatch.setattr("glyphscope.cli.load_options.open_named", lambda *_, **__: model)
+    monkeypatch.setattr("glyphscope.store.named_models.open_named", lambda *_, **__: model)
     done = command("explain", "prompt", file, "--model", "rule.gguf")
     assert done.exit_code == 0, done.output
     assert "example of browse" in done.output and "Without each of these, nothing changes:" in done.output
@@ -413,7 +413,7 @@ def test_the_python_interface_explains_a_run_and_its_tools():
 def test_the_command_shows_the_confused_tools(tmp_path, monkeypatch):
     model = ScoringModel(CALL, {"Search the web": 0.4})
     file = record(tmp_path / "run.jsonl", run(request(), model))
-    monkeypatch.setattr("glyphscope.cli.load_options.open_named", lambda *_, **__: model)
+    monkeypatch.setattr("glyphscope.store.named_models.open_named", lambda *_, **__: model)
     done = command("explain", "tools", file, file, "--model", "rule.gguf")
     assert done.exit_code == 0 and done.output.count("Search for AI news.") == 2
     assert "No pair is confused." in done.output

@@ -18,7 +18,7 @@ from typing import Any
 from glyphscope.base import resources
 from glyphscope.base.errors import GlyphscopeError
 from glyphscope.cli.bundle import repeated
-from glyphscope.cli.run import show
+from glyphscope.cli.running import show
 from glyphscope.evals.results import changes_between, export_samples
 from glyphscope.evals.results.folder import ResultFolder
 from glyphscope.evals.results.report import publish

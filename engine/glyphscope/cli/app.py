@@ -10,7 +10,6 @@ import sys
 from collections import UserDict
 from contextlib import suppress
 from importlib import import_module
-from importlib.metadata import version
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated, Any
@@ -113,6 +112,8 @@ app = typer.Typer(
 
 def _print_version(requested: bool) -> None:
     if requested:
+        from importlib.metadata import version  # which takes a tenth of a short command's time
+
         typer.echo(f"glyphscope {version('glyphscope')}")
         raise typer.Exit
 

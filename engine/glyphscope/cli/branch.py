@@ -21,7 +21,7 @@ from glyphscope.cli.load_options import LoadingOption, StoredPromptsOption, open
 from glyphscope.cli.option_groups import with_groups
 from glyphscope.cli.options import JsonOption, model_option
 from glyphscope.cli.output import TextTable, console, print_json, print_text, short_pointer
-from glyphscope.cli.run import exit_code, show
+from glyphscope.cli.running import exit_code, show
 from glyphscope.cli.signals import closing_when_ended
 from glyphscope.cli.streaming import interruptible, recorded
 from glyphscope.events import (

@@ -14,7 +14,7 @@ from glyphscope.base.figures import byte_size, pluralize
 from glyphscope.cli.inputs import InputError
 from glyphscope.cli.options import JsonOption, out_option
 from glyphscope.cli.output import print_json, print_line, print_note, print_text
-from glyphscope.cli.run import show
+from glyphscope.cli.running import show
 from glyphscope.events import (
     AnyEvent,
     PromptRendered,

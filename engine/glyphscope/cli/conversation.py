@@ -1,9 +1,9 @@
-"""The options for the text before the prompt: a system prompt, a list of messages, a recorded run."""
+"""The text before the prompt: a system prompt, a list of messages, a recorded run."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias
+from typing import Any
 
 import typer
 
@@ -20,73 +20,24 @@ from glyphscope.store.bundle import read_run
 from glyphscope.store.named_models import RECORDED
 from glyphscope.store.project import SUFFIX as PROJECT
 
-SystemOption: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        "--system",
-        metavar="TEXT|FILE",
-        help="The system prompt: plain text, sent before the instructions for calls; "
-        "or the file of a Jinja template, in place of the preset's.",
-    ),
-]
-MessagesOption: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        "--messages",
-        metavar="FILE.json|-",
-        help="A conversation as a list of messages in OpenAI's format. Its system messages are the system "
-        "prompt; PROMPT is the next user message, optional if the list ends with one.",
-    ),
-]
-
 OPENED = (PROJECT, ".jsonl", BUNDLE, ".json")
 """The endings of files that have a whole request."""
 _NO_BEGINNING = "The record does not contain the beginning of a run."
 _WITHOUT_OPTION = ("preset",)
 
 
-def _continued(context: typer.Context, file: Path | None) -> Path | None:
+def continue_run(context: typer.Context, file: Path) -> None:
     """Make the settings of that run the defaults of the command's options."""
-    if file is not None and not context.resilient_parsing:
-        started = recorded_state(file).started
-        assert started is not None
-        name = started.request.model or started.model.path
-        context.default_map = {**(context.default_map or {}), **_defaults(started.request, name)}
-    return file
+    started = recorded_state(file).started
+    assert started is not None
+    name = started.request.model or started.model.path
+    context.default_map = {**(context.default_map or {}), **_defaults(started.request, name)}
 
 
-def _opened(context: typer.Context, file: Path | None) -> Path | None:
+def open_project(context: typer.Context, file: Path) -> None:
     """Make the settings of that project the defaults of the command's options."""
-    if file is not None and not context.resilient_parsing:
-        request = _request_of(file)[0]
-        context.default_map = {**(context.default_map or {}), **_defaults(request, request.model)}
-    return file
-
-
-ContinueOption: TypeAlias = Annotated[
-    Path | None,
-    typer.Option(
-        "--continue",
-        metavar="RUN.jsonl",
-        help="Continue the conversation of a recorded run: its messages, its answer, then PROMPT. "
-        "Its tools and settings are the defaults.",
-        is_eager=True,
-        callback=_continued,
-    ),
-]
-
-
-ProjectOption: TypeAlias = Annotated[
-    Path | None,
-    typer.Option(
-        "--project",
-        metavar="FILE",
-        help="A project, a recorded run, or the JSON body of a request to Chat Completions, Responses or Messages: its "
-        "tools, messages and settings are the defaults.",
-        is_eager=True,
-        callback=_opened,
-    ),
-]
+    request = _request_of(file)[0]
+    context.default_map = {**(context.default_map or {}), **_defaults(request, request.model)}
 
 
 def opened_request(file: Path) -> RunRequest:

@@ -6,21 +6,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.progress import BarColumn, Progress, TextColumn
 
 from glyphscope.cli.inputs import InputError
 from glyphscope.cli.option_groups import Given
 from glyphscope.cli.output import diagnostics, print_note
 from glyphscope.events import DEFAULT_LOAD, LoadOptions
 from glyphscope.events.load_options import adapter_problem
-from glyphscope.models.interface import Model
-from glyphscope.models.prompt_cache import PromptCache, PromptCaches
 from glyphscope.models.remote import is_address
-from glyphscope.store.named_models import open_named
-from glyphscope.store.settings import users_prompt_cache
+
+if TYPE_CHECKING:  # a command's help needs only its options
+    from glyphscope.models.interface import Model
+    from glyphscope.models.prompt_cache import PromptCache, PromptCaches
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +36,8 @@ class StoredPromptsOption:
 
     def cache(self) -> PromptCache | None:
         """The cache of prompts; None if they are not stored."""
+        from glyphscope.store.settings import users_prompt_cache
+
         return users_prompt_cache(self.prompt_cache_mb)
 
 
@@ -88,6 +89,10 @@ def opened(
 
 
 def _open(name: str, options: LoadOptions, prompts: PromptCaches, quiet: bool) -> Model:
+    from rich.progress import BarColumn, Progress, TextColumn
+
+    from glyphscope.store.named_models import open_named
+
     out = diagnostics()
     bar = Progress(
         TextColumn("loading {task.description}", markup=False),

@@ -104,3 +104,70 @@ ModelOption: TypeAlias = Annotated[
         "`recorded:FILE`."
     ),
 ]
+SystemOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--system",
+        metavar="TEXT|FILE",
+        help="The system prompt: plain text, sent before the instructions for calls; "
+        "or the file of a Jinja template, in place of the preset's.",
+    ),
+]
+MessagesOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--messages",
+        metavar="FILE.json|-",
+        help="A conversation as a list of messages in OpenAI's format. Its system messages are the system "
+        "prompt; PROMPT is the next user message, optional if the list ends with one.",
+    ),
+]
+
+
+def _continued(context: typer.Context, file: Path | None) -> Path | None:
+    if file is not None and not context.resilient_parsing:
+        from glyphscope.cli.conversation import continue_run  # here, as it imports the records of runs
+
+        continue_run(context, file)
+    return file
+
+
+def _opened(context: typer.Context, file: Path | None) -> Path | None:
+    if file is not None and not context.resilient_parsing:
+        from glyphscope.cli.conversation import open_project
+
+        open_project(context, file)
+    return file
+
+
+ContinueOption: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--continue",
+        metavar="RUN.jsonl",
+        help="Continue the conversation of a recorded run: its messages, its answer, then PROMPT. "
+        "Its tools and settings are the defaults.",
+        is_eager=True,
+        callback=_continued,
+    ),
+]
+ProjectOption: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--project",
+        metavar="FILE",
+        help="A project, a recorded run, or the JSON body of a request to Chat Completions, Responses or Messages: its "
+        "tools, messages and settings are the defaults.",
+        is_eager=True,
+        callback=_opened,
+    ),
+]
+ChatTemplateOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--chat-template",
+        metavar="FILE|NAME",
+        help="Replace the model's chat template with that of a file (.jinja, or another model's .gguf), or with the "
+        "one of that name in the model's file.",
+    ),
+]

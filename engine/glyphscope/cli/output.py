@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from rich.cells import cell_len
@@ -18,7 +18,9 @@ from glyphscope.base.errors import DocumentError, GlyphscopeError, PlacedProblem
 from glyphscope.base.shorten import shorten
 from glyphscope.base.visible import escaped, visible
 from glyphscope.events import Status
-from glyphscope.registry.saving import Unused
+
+if TYPE_CHECKING:  # most commands do without registries
+    from glyphscope.registry.saving import Unused
 
 STATUS_MARKS: dict[Status, tuple[str, str]] = {
     "open": ("…", "yellow"),

@@ -13,14 +13,23 @@ from glyphscope import events
 from glyphscope.base.figures import percent, pluralize
 from glyphscope.base.shorten import shorten
 from glyphscope.base.visible import visible
-from glyphscope.cli.conversation import MessagesOption, SystemOption, conversation_members, opened_request
+from glyphscope.cli.conversation import conversation_members, opened_request
 from glyphscope.cli.inputs import ANSWER_METAVAR, InputError, read_answer, read_registry
 from glyphscope.cli.load_options import LoadingOption, opened
 from glyphscope.cli.option_groups import pairs, with_groups
-from glyphscope.cli.options import JsonOption, LoopOption, ModelOption, RegistryOption, TemplateVarOption
+from glyphscope.cli.options import (
+    ChatTemplateOption,
+    JsonOption,
+    LoopOption,
+    MessagesOption,
+    ModelOption,
+    RegistryOption,
+    SystemOption,
+    TemplateVarOption,
+)
 from glyphscope.cli.output import TextTable, console, print_json, print_text
-from glyphscope.cli.run import loop_settings
-from glyphscope.cli.template_forms import ChatTemplateOption, read_chat_template
+from glyphscope.cli.running import loop_settings
+from glyphscope.cli.template_forms import read_chat_template
 from glyphscope.models.opening import EMBEDDED
 from glyphscope.prompting.changes import CacheLoss, Changes, advice, cache_loss, loss_words, prompt_changes
 from glyphscope.prompting.costs import Cost, prompt_costs

@@ -5,9 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, TypeAlias
-
-import typer
 
 from glyphscope.cli.inputs import STDIN, InputError, read_text, shown_source
 from glyphscope.cli.option_groups import pairs
@@ -18,15 +15,6 @@ from glyphscope.models.templates import TemplateSource, checked_template, templa
 from glyphscope.models.turn_forms import derived_form, open_template, template_of_text
 from glyphscope.turns import TurnForm, load_form
 
-ChatTemplateOption: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        "--chat-template",
-        metavar="FILE|NAME",
-        help="Replace the model's chat template with that of a file (.jinja, or another model's .gguf), or with the "
-        "one of that name in the model's file.",
-    ),
-]
 _NAME = re.compile(r"[A-Za-z0-9_-]+")
 """A name of a template in a model's file; any other text is a path."""
 

@@ -10,10 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import Any
-
-from jsonschema import Draft202012Validator
-from jsonschema_specifications import REGISTRY  # type: ignore[import-untyped]
+from typing import TYPE_CHECKING, Any
 
 from glyphscope.base.pointer import Path
 from glyphscope.base.shorten import schema_error_words
@@ -21,6 +18,9 @@ from glyphscope.registry.facts import patterns_of
 from glyphscope.registry.keywords import CUSTOM, NAMED, ONE, is_unset
 from glyphscope.registry.patterns import bad_schema_pattern
 from glyphscope.registry.references import MAX_SCHEMAS, SchemaPlace, SchemaPlaces, TooManySchemas, references
+
+if TYPE_CHECKING:
+    from jsonschema import Draft202012Validator
 
 MAX_LEVELS = 256
 """The maximum nesting of schemas: the builders of grammars and validators need one or two stack frames per level."""
@@ -195,6 +195,10 @@ def _kind(value: Any) -> str:
 @lru_cache(maxsize=1)
 def _metaschemas() -> dict[str, Draft202012Validator]:
     """The schema of each keyword in the metaschema's vocabularies, without its subschemas."""
+    # here, as jsonschema takes longer to import than a registry to read
+    from jsonschema import Draft202012Validator
+    from jsonschema_specifications import REGISTRY  # type: ignore[import-untyped]
+
     checks: dict[str, Draft202012Validator] = {}
     for vocabulary in (
         "core",
