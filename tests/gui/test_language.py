@@ -159,4 +159,4 @@ def test_every_text_of_the_window_is_translated(tmp_path):
     walk = Path(__file__).with_name("pseudo_walk.py")
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", str(walk)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=600)
-    assert done.returncode == 0, done.stdout
+    assert done.returncode == 0, done.stdout + done.stderr
