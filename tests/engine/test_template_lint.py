@@ -87,6 +87,9 @@ CHANGES = {
     "only the first call is written": (
         changed("m.tool_calls or []", "(m.tool_calls or [])[:1]"), "CALL_DROPPED", "two results",
     ),
+    "tools are described and no call is written": (
+        changed("m.tool_calls or []", "[]"), "CALL_DROPPED", "result",
+    ),
     "only the first result is written": (
         without("m.role == 'tool' and loop.previtem.role == 'tool'"), "RESULT_DROPPED", "two results",
     ),

@@ -1,7 +1,7 @@
 """Errors of a chat template, found by rendering conversations of every shape: what it loses, leaves open, or rejects.
 
 An error is what makes the model read something else than the conversation, or another form than it was trained on. A
-template that takes no tools is checked without them.
+template that writes no calls is checked without them, which is an error itself if it describes tools.
 """
 
 from __future__ import annotations
@@ -318,6 +318,10 @@ class _Linter:
             if self._calls:
                 yield _fault("TOOL_DROPPED", "No tool is in the prompt", shown.key)
             return
+        if not self._calls:
+            yield _fault(
+                "CALL_DROPPED", "Tools are described, but no call of the conversation is written", "result"
+            )
         if shown.raised:
             return
         lost: dict[str, list[str]] = {}
