@@ -26,7 +26,7 @@ from glyphscope.cli.conversation import conversation_members, opened_request, re
 from glyphscope.cli.inputs import InputError, expecting, note_unenforced, read_registry, read_text
 from glyphscope.cli.interaction import TerminalInteraction
 from glyphscope.cli.load_options import opened
-from glyphscope.cli.run import RunOptions, SamplingOptions, StrategyOptions
+from glyphscope.cli.run_options import RunOptions, SamplingOptions, StrategyOptions
 from glyphscope.cli.run_printer import RunView
 from glyphscope.cli.signals import INTERRUPTED, closing_when_ended
 from glyphscope.cli.sources import open_sources
