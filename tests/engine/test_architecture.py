@@ -19,8 +19,8 @@ MAX_FILE = 600
 MOST = {
     "modules with one importer": 130,
     "modules that tests import": 281,
-    "lines of code": 130_602,
-    "lines of code without plug-ins": 126_063,
+    "lines of code": 130_588,
+    "lines of code without plug-ins": 126_049,
 }
 """They only fall; raise one with the reason here.
 

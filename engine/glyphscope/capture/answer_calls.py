@@ -15,11 +15,9 @@ from typing import Any, NamedTuple
 from glyphscope.base.errors import GlyphscopeError
 from glyphscope.base.json_values import as_object, json_object
 from glyphscope.capture.requests import api_of
-from glyphscope.models.remote.api_answers import ChatApi
+from glyphscope.models.remote.apis import API_NAMES, RESPONSE_CALLS, ChatApi, full_name, response_in
 
 _HINT = "Correct it, or edit the whole text."
-_TEXTS = {"function_call": "arguments", "custom_tool_call": "input"}
-"""Calls of Responses, each with the member that has its text."""
 
 
 class Document(NamedTuple):
@@ -89,12 +87,10 @@ def _responses(document: dict[str, Any], _: int) -> Iterator[_Slot]:
         yield _Slot(
             (at, 0), document, "delta" if piece else "input" if "custom" in kind else "arguments", piece
         )
-    whole = document if document.get("object") == "response" else as_object(document.get("response"))
-    items = [(at, as_object(document.get("item"))), *_objects(whole.get("output"))]
+    items = [(at, as_object(document.get("item"))), *_objects(response_in(document).get("output"))]
     for number, item in items:
-        if member := _TEXTS.get(str(item.get("type"))):
-            name = ".".join(str(item[part]) for part in ("namespace", "name") if item.get(part))
-            yield _Slot((number, 0), item, member, name=name)
+        if member := RESPONSE_CALLS.get(str(item.get("type"))):
+            yield _Slot((number, 0), item, member, name=full_name(item))
 
 
 def _messages(document: dict[str, Any], _: int) -> Iterator[_Slot]:
@@ -247,7 +243,7 @@ class Conversations:
         if (known := self._known.get(f"{api} {before}")) is None:
             return document, "The messages before these are at the server, from before this capture."
         number, earlier, _ = known
-        key = _LISTED[api]
+        key = API_NAMES[api].messages
         kept = ("system", "tools") if api == "messages" else ()
         joined = {**{member: earlier[member] for member in kept if member in earlier}, **document}
         joined[key] = [*earlier[key], *_listed_messages(document.get(key))]
@@ -259,8 +255,9 @@ class Conversations:
         self, number: int, api: ChatApi, document: dict[str, Any], size: int, kind: str, answer: bytes
     ) -> None:
         """Remember the whole body and the answer that ends it. `size` is what both add."""
-        if (key := _LISTED.get(api)) is None:
+        if api not in _KEPT:
             return
+        key = API_NAMES[api].messages
         name, items = _answer_items(api, kind, answer)
         if not name or not items:
             return
@@ -272,8 +269,8 @@ class Conversations:
             self._known.popitem(last=False)
 
 
-_LISTED: dict[ChatApi, str] = {"responses": "input", "messages": "messages"}
-"""The interfaces whose servers keep conversations, with the member that has the messages."""
+_KEPT: tuple[ChatApi, ...] = ("responses", "messages")
+"""The interfaces whose servers keep conversations."""
 _MOST_ANSWERS, _MOST_BYTES = 256, 64_000_000
 
 
@@ -290,7 +287,7 @@ def _answer_items(api: ChatApi, kind: str, answer: bytes) -> tuple[str, list[Any
     for document in read:
         about = str(document.get("type"))
         if api == "responses":
-            whole = document if document.get("object") == "response" else as_object(document.get("response"))
+            whole = response_in(document)
             name = str(whole.get("id") or name)
             items = whole.get("output") or items
             if about == "response.output_item.done":

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from glyphscope.base.errors import ModelError, PromptError
 from glyphscope.capture.exchange import Exchange
-from glyphscope.capture.requests import TITLES, CapturedRequest
+from glyphscope.capture.requests import CapturedRequest
 from glyphscope.events import DEFAULT_CHAT, AnyEvent, ChatOptions, Message, ModelInfo, RunStarted, Spans
 from glyphscope.models.interface import (
     Cancelled,
@@ -24,6 +24,7 @@ from glyphscope.models.interface import (
 )
 from glyphscope.models.remote.address import Address
 from glyphscope.models.remote.api_answers import AnswerReader
+from glyphscope.models.remote.apis import API_NAMES
 from glyphscope.models.remote.dialect import COMPATIBLE
 from glyphscope.models.remote.failures import refusal
 from glyphscope.models.remote.fields import FORBIDDEN_CALLS, EndpointConstraint, outgoing, readable
@@ -59,7 +60,7 @@ class CapturedModel(TextModel):
         self._address = Address(exchange.asked.to, captured.model)
         self.info = ModelInfo(
             name=captured.model or "unnamed", kind="remote", path=str(self._address), tool_calls="openai",
-            server=f"captured, {TITLES[exchange.asked.api]}",
+            server=f"captured, {API_NAMES[exchange.asked.api].title}",
         )  # fmt: skip
 
     def count_tokens(self, text: str) -> int:

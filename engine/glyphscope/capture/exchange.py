@@ -11,7 +11,7 @@ import msgspec
 from glyphscope.base.errors import RecordError
 from glyphscope.base.inputs import read_file, storage_error
 from glyphscope.base.structs import ready
-from glyphscope.models.remote.api_answers import ChatApi
+from glyphscope.models.remote.apis import ChatApi
 from glyphscope.models.remote.keys import hidden_in, without
 from glyphscope.store.files import own_file
 

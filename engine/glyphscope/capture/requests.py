@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from dataclasses import replace as with_fields
 from functools import lru_cache
-from typing import Any
+from typing import Any, get_args
 
 from msgspec.structs import replace
 
@@ -18,17 +18,12 @@ from glyphscope.base.errors import GlyphscopeError, RegistryError
 from glyphscope.base.json_values import as_object
 from glyphscope.base.shorten import listed, shorten
 from glyphscope.events import Message, RepairSettings, RunRequest
-from glyphscope.models.remote.api_answers import ChatApi
-from glyphscope.prompting.request_bodies import APIS, later_tools, read_body
+from glyphscope.models.remote.apis import API_NAMES, ChatApi
+from glyphscope.prompting.request_bodies import later_tools, read_body
 from glyphscope.registry import Tool, ToolRegistry, parse_document
 from glyphscope.registry.tool_forms import Item, hosted_name, items
 from glyphscope.runs.again import NO_LIMIT
 
-_PATHS: dict[str, ChatApi] = {
-    "/chat/completions": "chat", "/responses": "responses", "/messages": "messages", "/api/chat": "ollama"
-}  # fmt: skip
-TITLES = {name: api.title for name, api in APIS.items()} | {"ollama": "Ollama's chat"}
-_MOST_TOKENS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 _SHOWN = 8
 _LONGEST = 60
 _ANYTHING: dict[str, Any] = {"type": "object", "additionalProperties": True}
@@ -38,7 +33,7 @@ _EXPECTED = ("model", "stream", "stream_options", "store", "options")
 
 def api_of(path: str) -> ChatApi | None:
     """The interface of a path that is captured, wherever a server has it; None for any other path."""
-    return next((api for end, api in _PATHS.items() if path.endswith(end)), None)
+    return next((api for api in get_args(ChatApi) if path.endswith(API_NAMES[api].path)), None)
 
 
 @dataclass(frozen=True)
@@ -54,7 +49,7 @@ def captured_request(api: ChatApi, document: dict[str, Any], note: str = "") -> 
     """The request of a body, with the `note`; one without messages if the object is empty."""
     if api == "ollama":
         options = as_object(document.get("options"))
-        document = {**document, **options, "max_tokens": options.get("num_predict")}
+        document = {**document, **options, "max_tokens": options.get(API_NAMES[api].most_tokens)}
     listed_tools = document.get("tools") or document.get("functions") or []
     tools, tools_note = _tools(json.dumps(listed_tools), json.dumps(later_tools(document)))
     names = [tool["name"] for tool in tools["tools"]]
@@ -78,7 +73,7 @@ def captured_request(api: ChatApi, document: dict[str, Any], note: str = "") -> 
                 **tools,
                 "tools": [{**tool, "enabled": tool["name"] in allowed} for tool in tools["tools"]],
             }
-    usual = "auto" if names else "none"
+    usual, limits = "auto" if names else "none", ("max_tokens", API_NAMES[api].most_tokens)
     request = replace(
         request,
         registry=tools,
@@ -90,7 +85,7 @@ def captured_request(api: ChatApi, document: dict[str, Any], note: str = "") -> 
         reasoning_budget=None,
         repair=RepairSettings(extract=False),
         tool_choice=request.tool_choice if request.tool_choice in ("required", "none", *names) else usual,
-        max_tokens=request.max_tokens if any(document.get(name) for name in _MOST_TOKENS) else NO_LIMIT,
+        max_tokens=request.max_tokens if any(map(document.get, limits)) else NO_LIMIT,
     )
     model = document.get("model")
     return CapturedRequest(request, model if isinstance(model, str) else "", " ".join(filter(None, notes)))

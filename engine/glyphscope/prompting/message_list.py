@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -13,14 +13,13 @@ from glyphscope.base.figures import byte_size
 from glyphscope.base.json_values import as_object, json_file
 from glyphscope.base.shorten import shorten
 from glyphscope.events import Message, ToolCall
-from glyphscope.models.chat_messages import REASONING_KEYS, CallStyle, link_results, template_message
+from glyphscope.models.chat_messages import REASONING_KEYS, link_results
+from glyphscope.models.remote.apis import openai_message
 from glyphscope.registry.saving import Notes
 from glyphscope.registry.tool import CUSTOM_INPUT
 
 ROLES = ("system", "user", "assistant", "tool")
 _SYSTEM = ("system", "developer")
-_STYLE = CallStyle("string", None)
-"""Calls in a message of OpenAI's API: arguments are text, and an empty text is null."""
 _EXPECTED = 'Expected a JSON array such as [{"role": "user", "content": "Hello"}].'
 _MAX_SHOWN = 60
 _MOST_WITHIN = 5
@@ -62,9 +61,11 @@ def read_messages(
     return Conversation(system, turns, "")
 
 
-def written_messages(messages: Sequence[Message]) -> list[dict[str, Any]]:
-    """The messages in OpenAI's form. Calls without an ID get one; reasoning is `reasoning_content`."""
-    return [template_message(message, _STYLE, REASONING_KEYS[:1]) for message in link_results(messages)]
+def written_messages(messages: Sequence[Message], custom: Collection[str] = ()) -> list[dict[str, Any]]:
+    """The messages in OpenAI's form, with calls of the tools named in `custom` as those of custom tools. Calls without
+    an ID get one; reasoning is `reasoning_content`.
+    """
+    return [openai_message(message, REASONING_KEYS[:1], custom) for message in link_results(messages)]
 
 
 def to_json(messages: Sequence[Message]) -> str:

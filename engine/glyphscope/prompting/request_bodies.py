@@ -20,6 +20,7 @@ from glyphscope.base.pointer import Path, to_pointer
 from glyphscope.base.shorten import shorten
 from glyphscope.events import Answer, Message, RunRequest, Sampling
 from glyphscope.events.setting import settings_of, wrong_value
+from glyphscope.models.remote.apis import API_NAMES, RESPONSE_CALLS, RESPONSE_RESULTS, full_name
 from glyphscope.prompting.message_list import (
     Conversation,
     part_text,
@@ -231,10 +232,8 @@ _SAMPLED = {
 
 
 class Api(NamedTuple):
-    """An API. `path` is that of its requests; `messages` reads those of a body; `members` set what they mean."""
+    """An API. `messages` reads those of a body; `members` set what they mean."""
 
-    title: str
-    path: str
     sign: Callable[[dict[str, Any]], bool]
     messages: Callable[[dict[str, Any], _Reading], None]
     members: Mapping[str, Setter]
@@ -297,12 +296,11 @@ def _responses_messages(body: dict[str, Any], reading: _Reading) -> None:
             reading.notes.leave(item, ("type", "role", "content", "id", "status"), place, "a message")
             made = assistant(place, item)
             made["content"] += text_of(item.get("content"), f"{place}/content", reading.notes)
-        elif kind in ("function_call", "custom_tool_call"):
-            reading.notes.leave(item, (*_CALL, "arguments", "input"), place, "a call")
-            names = [part for part in (item.get("namespace"), item.get("name")) if part]
-            custom = kind == "custom_tool_call"
-            arguments = {CUSTOM_INPUT: item.get("input")} if custom else item.get("arguments")
-            call = {"name": ".".join(map(str, names)), "arguments": arguments}
+        elif kind in RESPONSE_CALLS:
+            reading.notes.leave(item, (*_CALL, *RESPONSE_CALLS.values()), place, "a call")
+            text = item.get(RESPONSE_CALLS[kind])
+            arguments = {CUSTOM_INPUT: text} if kind == "custom_tool_call" else text
+            call = {"name": full_name(item), "arguments": arguments}
             callers[str(item.get("call_id"))] = kind
             assistant(place, item)["tool_calls"].append({"id": item.get("call_id"), "function": call})
         elif kind == "reasoning":
@@ -314,10 +312,10 @@ def _responses_messages(body: dict[str, Any], reading: _Reading) -> None:
                 reading.notes.add("summary of reasoning", "the whole reasoning is used.", f"{place}/summary")
             made = assistant(place, item)
             made["reasoning"] = made.get("reasoning", "") + (words[0] or words[1])
-        elif kind in _RESULTS and (why := _result_apart(item, callers, body)):
+        elif kind in RESPONSE_RESULTS.values() and (why := _result_apart(item, callers, body)):
             reading.notes.add(kind, why, place)
             reading.ahead.append(item)
-        elif kind in _RESULTS:
+        elif kind in RESPONSE_RESULTS.values():
             reading.notes.leave(item, (*_CALL, "output"), place, "a result")
             turn = None
             result = text_of(item.get("output"), f"{place}/output", reading.notes)
@@ -344,13 +342,10 @@ def _responses_messages(body: dict[str, Any], reading: _Reading) -> None:
         listed[:] = [listed[at] for at in order]
 
 
-_RESULTS = ("function_call_output", "custom_tool_call_output")
-
-
 def _result_apart(item: dict[str, Any], callers: Mapping[str, str], body: dict[str, Any]) -> str:
     """Why a result is left out of a run's messages, as its call is; empty if the call is a message of the body."""
     caller = callers.get(str(item.get("call_id")), "" if is_continued(body) else "function_call")
-    if caller in ("function_call", "custom_tool_call"):
+    if caller in RESPONSE_CALLS:
         return ""
     return f"its call is a {caller}, which is left out." if caller else "its call is at the provider."
 
@@ -446,34 +441,33 @@ def _is_claude(body: dict[str, Any]) -> bool:
     return bool(own & body.keys()) and "stop" not in body
 
 
+def _api(
+    name: str,
+    sign: Callable[[dict[str, Any]], bool],
+    messages: Callable[[dict[str, Any], _Reading], None],
+    used: tuple[str, ...] = (),
+    **members: Setter,
+) -> Api:
+    """The API with the members that all have, under its names."""
+    names = API_NAMES[name]
+    every = _SAMPLED | {names.most_tokens: _setting("max_tokens"), "tool_choice": _choice}
+    stop = {names.stop: _stop} if names.stop else {}
+    return Api(sign, messages, every | stop | members, ("tools", names.messages, names.system, *used))
+
+
 APIS: dict[str, Api] = {
-    "responses": Api(
-        "OpenAI Responses", "/v1/responses", lambda body: "input" in body or "instructions" in body,
-        _responses_messages,
-        {
-            **_SAMPLED, "max_output_tokens": _setting("max_tokens"), "reasoning": _reasoning, "text": _text("text"),
-            "parallel_tool_calls": _parallel, "tool_choice": _choice,
-        },
-        ("input", "instructions", "tools"),
+    "responses": _api(
+        "responses", lambda body: "input" in body or "instructions" in body, _responses_messages,
+        reasoning=_reasoning, text=_text("text"), parallel_tool_calls=_parallel,
     ),
-    "messages": Api(
-        "Anthropic Messages", "/v1/messages", _is_claude, _claude_messages,
-        {
-            **_SAMPLED, "max_tokens": _setting("max_tokens"), "stop_sequences": _stop, "thinking": _thinking,
-            "output_config": _text("output_config"), "tool_choice": _choice,
-        },
-        ("system", "messages", "tools"),
+    "messages": _api(
+        "messages", _is_claude, _claude_messages, thinking=_thinking, output_config=_text("output_config"),
     ),
-    "chat": Api(
-        "OpenAI Chat Completions", "/v1/chat/completions",
-        lambda body: isinstance(body.get("messages"), list), _chat_messages,
-        {
-            **_SAMPLED, "max_tokens": _setting("max_tokens"), "max_completion_tokens": _setting("max_tokens"),
-            "stop": _stop, "reasoning_effort": _effort, "reasoning": _reasoning, "thinking": _switch,
-            "parallel_tool_calls": _parallel, "tool_choice": _choice,
-            "function_call": _choice, "response_format": _format, "chat_template_kwargs": _template,
-        },
-        ("messages", "tools", "functions"),
+    "chat": _api(
+        "chat", lambda body: isinstance(body.get("messages"), list), _chat_messages, ("functions",),
+        max_tokens=_setting("max_tokens"), reasoning_effort=_effort, reasoning=_reasoning, thinking=_switch,
+        parallel_tool_calls=_parallel, function_call=_choice, response_format=_format,
+        chat_template_kwargs=_template,
     ),
 }  # fmt: skip
 """By name, in the order in which they are tried."""

@@ -19,13 +19,13 @@ import msgspec
 
 from glyphscope.base.figures import pluralize
 from glyphscope.base.json_values import as_object
-from glyphscope.events import AUTO, Message, RunRequest, Sampling, ToolCall
+from glyphscope.events import AUTO, Message, RunRequest, Sampling
 from glyphscope.events.setting import settings_of
 from glyphscope.models.chat_messages import link_results
+from glyphscope.models.remote.apis import API_NAMES, full_name, response_items
 from glyphscope.prompting.message_list import images_in, written_messages
-from glyphscope.registry import Tool, ToolRegistry
+from glyphscope.registry import ToolRegistry
 from glyphscope.registry.saving import to_form
-from glyphscope.registry.tool import CUSTOM_INPUT
 
 _TEXTS = frozenset({"text", "content", "output", "thinking"})
 _TEXT = "$text"
@@ -46,20 +46,14 @@ class Written(NamedTuple):
 
 
 class WrittenApi(NamedTuple):
-    """The form of its tools, the member with its messages, how it writes each message, a choice of one tool and a
-    schema, and its names of settings. An item with a member of `apart` is one of the body. Members of `older` are
-    written only if the opened body had them.
+    """How it writes each message, a choice of one tool, a schema and an effort, and its names of sampling, beside those
+    of `API_NAMES`. Members of `older` are written only if the opened body had them.
     """
 
-    form: str
-    listed: str
-    apart: str
     items: Callable[[Sequence[Message], ToolRegistry], Iterator[list[dict[str, Any]]]]
     named: Callable[[str, str], dict[str, Any]]
     schema: Callable[[dict[str, Any]], dict[str, Any]]
     effort: Callable[[str], dict[str, Any]]
-    most_tokens: str
-    stop: str
     sampling: tuple[str, ...]
     choices: Mapping[str, Any]
     """`tool_choice` for the values of a request's."""
@@ -77,9 +71,7 @@ def is_continued(body: dict[str, Any]) -> bool:
 def named_tool(value: Any) -> str:
     """The tool that a `tool_choice` names, with its namespace; empty if it names none."""
     given = as_object(value)
-    inner = as_object(given.get(str(given.get("type")), given))
-    parts = (inner.get("namespace"), inner.get("name"))
-    return ".".join(part for part in parts if isinstance(part, str) and part)
+    return full_name(as_object(given.get(str(given.get("type")), given)))
 
 
 def allowed_tools(choice: dict[str, Any], registry: ToolRegistry) -> set[str]:
@@ -254,27 +246,22 @@ def _given_items(kept: dict[str, Any], message: Message) -> Written | None:
     return Written(items, kept.get("joins") is True, late=late) if usable else None
 
 
-def _assembled(form: WrittenApi, written: Iterator[Written]) -> dict[str, Any]:
+def _assembled(api: str, written: Iterator[Written]) -> dict[str, Any]:
     """The members of a body with its messages; for Messages, parts that join are in one message."""
-    body: dict[str, Any] = {}
+    names, body = API_NAMES[api], dict[str, Any]()
     listed: list[dict[str, Any]] = []
     for items, joins, *_ in written:
         for number, item in enumerate(items):
-            if form.apart in item:
-                earlier = body.get(form.apart)
-                body[form.apart] = item[form.apart] if earlier is None else _joined(earlier, item[form.apart])
-            elif (
-                joins
-                and not number
-                and form is WRITTEN["messages"]
-                and listed
-                and listed[-1].get("role") == item.get("role")
-            ):
+            joined = joins and not number and api == "messages" and listed
+            if names.system in item:
+                earlier, system = body.get(names.system), item[names.system]
+                body[names.system] = system if earlier is None else _joined(earlier, system)
+            elif joined and listed[-1].get("role") == item.get("role"):
                 content = _blocks(listed[-1].get("content")) + _blocks(item.get("content"))
                 listed[-1] = {**listed[-1], "content": content}
             else:
                 listed.append(item)
-    return {**body, form.listed: listed}
+    return {**body, names.messages: listed}
 
 
 def _blocks(content: Any) -> list[Any]:
@@ -297,21 +284,22 @@ def write_body(
 
     The members of an opened body of that API that are not used here are written as they were.
     """
-    form, opened = WRITTEN[api], as_object(registry.kept.get("request"))
+    form, names = WRITTEN[api], API_NAMES[api]
+    opened = as_object(registry.kept.get("request"))
     kept = opened if opened.get("api") == api else {}
     rest, linked = as_object(kept.get("rest")), link_results(messages)
     given = [name for name in kept.get("given") or () if isinstance(name, str)]
     body = dict(as_object(kept.get("members")))
     written = _in_order(_as_they_were(api, opened, linked, form.items(linked, registry)))
-    body |= {"model": model, **_assembled(form, written)}
+    body |= {"model": model, **_assembled(api, written)}
     if request.answer.is_call and len(registry.allowed):
-        body["tools"] = to_form(registry, form.form)
+        body["tools"] = to_form(registry, names.form)
         if request.tool_choice != "auto" or "tool_choice" not in body:  # one of a tool at the provider
             body["tool_choice"] = _choice(form, request.tool_choice, registry)
         choice = as_object(rest.get("choice"))
         if choice and allowed_tools(choice, registry) == {tool.name for tool in registry.allowed}:
             every = replace(registry, tools=tuple(replace(tool, enabled=True) for tool in registry))
-            body |= {"tools": to_form(every, form.form), "tool_choice": choice}
+            body |= {"tools": to_form(every, names.form), "tool_choice": choice}
         body = _with_parallel(api, body, request.most_calls)
     elif request.answer.kind == "schema":
         _merge(body, form.schema(json.loads(request.answer.text)))
@@ -321,14 +309,14 @@ def write_body(
     sampling = request.sampling
     values = {"temperature": sampling.temperature, "seed": sampling.seed, **sampling.in_effect}
     stated = {*form.sampling, *form.older.intersection(given)}
-    body |= {form.most_tokens: request.max_tokens}
+    body |= {names.most_tokens: request.max_tokens}
     body |= {name: value for name, value in values.items() if name in stated}
-    if request.stop and form.stop:
-        body[form.stop] = list(request.stop)
+    if request.stop and names.stop:
+        body[names.stop] = list(request.stop)
     _merge_all(body, as_object(rest.get("more")))
     _think(api, body, request)
     _merge(body, request.extra_body)
-    return _without_defaults(body, given, form) if kept else body
+    return _without_defaults(body, given, api) if kept else body
 
 
 def unwritten(api: str, request: RunRequest, body: Mapping[str, Any]) -> list[str]:
@@ -340,7 +328,7 @@ def unwritten(api: str, request: RunRequest, body: Mapping[str, Any]) -> list[st
         for name, value in values.items()
         if name not in body and value != getattr(usual, name)
     ]
-    if request.stop and WRITTEN[api].stop not in body:
+    if request.stop and API_NAMES[api].stop not in body:
         found.append(pluralize(len(request.stop), "stop text"))
     if request.reasoning_budget is not None and api != "messages":
         found.append("the reasoning budget")
@@ -358,12 +346,13 @@ _CONSTRAINTS = {
 }
 
 
-def _without_defaults(body: dict[str, Any], given: list[Any], form: WrittenApi) -> dict[str, Any]:
+def _without_defaults(body: dict[str, Any], given: list[Any], api: str) -> dict[str, Any]:
     """The body without the defaults of settings that the opened one did not have, and with its name of the limit."""
-    if form.most_tokens not in given and "max_tokens" in given:
-        body["max_tokens"] = body.pop(form.most_tokens)
+    limit = API_NAMES[api].most_tokens
+    if limit not in given and "max_tokens" in given:
+        body["max_tokens"] = body.pop(limit)
     usual = {
-        form.most_tokens: RunRequest(prompt="", registry={}).max_tokens, "tool_choice": form.choices["auto"],
+        limit: RunRequest(prompt="", registry={}).max_tokens, "tool_choice": WRITTEN[api].choices["auto"],
         "parallel_tool_calls": True, **msgspec.structs.asdict(Sampling()),
     }  # fmt: skip
     return {
@@ -421,8 +410,7 @@ def _merge_all(body: dict[str, Any], more: Mapping[str, Any]) -> None:
 def _choice(form: WrittenApi, choice: str, registry: ToolRegistry) -> Any:
     if choice in form.choices:
         return form.choices[choice]
-    tool = registry.get(choice)
-    return form.named(choice, "custom" if tool is not None and tool.format is not None else "function")
+    return form.named(choice, "custom" if choice in _custom(registry) else "function")
 
 
 def _with_parallel(api: str, body: dict[str, Any], most: int | None) -> dict[str, Any]:
@@ -433,47 +421,20 @@ def _with_parallel(api: str, body: dict[str, Any], most: int | None) -> dict[str
     return body
 
 
-def _is_custom(registry: ToolRegistry, call: ToolCall) -> bool:
-    tool = registry.get(call.name)
-    return tool is not None and tool.format is not None and isinstance(call.arguments.get(CUSTOM_INPUT), str)
+def _custom(registry: ToolRegistry) -> set[str]:
+    return {tool.name for tool in registry if tool.format is not None}
 
 
 def _chat(messages: Sequence[Message], registry: ToolRegistry) -> Iterator[list[dict[str, Any]]]:
-    for message, made in zip(messages, written_messages(messages), strict=True):
-        for call, given in zip(message.tool_calls, made.get("tool_calls", ()), strict=True):
-            if _is_custom(registry, call):
-                del given["function"]
-                given |= {
-                    "type": "custom",
-                    "custom": {"name": call.name, "input": call.arguments[CUSTOM_INPUT]},
-                }
-        yield [made]
+    return ([made] for made in written_messages(messages, _custom(registry)))
 
 
 def _responses(messages: Sequence[Message], registry: ToolRegistry) -> Iterator[list[dict[str, Any]]]:
-    custom: set[str] = set()
-    for number, message in enumerate(messages):
-        if message.role == "system" and not number:
-            yield [{"instructions": message.content}]
-            continue
-        if message.role == "tool":
-            kind = "custom_tool_call_output" if message.tool_call_id in custom else "function_call_output"
-            yield [{"type": kind, "call_id": message.tool_call_id, "output": message.content}]
-            continue
-        written = message.content or not message.tool_calls
-        items: list[dict[str, Any]] = [{"role": message.role, "content": message.content}] if written else []
-        for call in message.tool_calls:
-            tool = registry.get(call.name) or Tool(call.name)
-            space = str(tool.kept.get("prefix", ""))
-            named = {"name": call.name.removeprefix(space)} | ({"namespace": space[:-1]} if space else {})
-            if _is_custom(registry, call):
-                custom.add(call.id)
-                text = call.arguments[CUSTOM_INPUT]
-                items.append({"type": "custom_tool_call", "call_id": call.id, **named, "input": text})
-            else:
-                arguments = json.dumps(call.arguments, ensure_ascii=False)
-                items.append({"type": "function_call", "call_id": call.id, **named, "arguments": arguments})
-        yield items
+    spaces = {tool.name: str(tool.kept.get("prefix", "")) for tool in registry}
+    made = response_items(written_messages(messages, _custom(registry)), spaces)
+    for number, (message, items) in enumerate(zip(messages, made, strict=True)):
+        first = message.role == "system" and not number
+        yield [{"instructions": message.content}] if first else items
 
 
 def _messages(messages: Sequence[Message], _registry: ToolRegistry) -> Iterator[list[dict[str, Any]]]:
@@ -498,31 +459,30 @@ def _messages(messages: Sequence[Message], _registry: ToolRegistry) -> Iterator[
 _OPENAI = {"auto": "auto", "none": "none", "required": "required"}
 WRITTEN: dict[str, WrittenApi] = {
     "chat": WrittenApi(
-        "openai-chat", "messages", "", _chat, lambda name, kind: {"type": kind, kind: {"name": name}},
+        _chat, lambda name, kind: {"type": kind, kind: {"name": name}},
         lambda schema: {
             "response_format": {
                 "type": "json_schema", "json_schema": {"name": "answer", "strict": True, "schema": schema}
             }
         },
         lambda effort: {"reasoning_effort": effort},
-        "max_completion_tokens", "stop",
         ("temperature", "top_p", "presence_penalty", "frequency_penalty", "seed"), _OPENAI,
     ),
     "responses": WrittenApi(
-        "openai-responses", "input", "instructions", _responses, lambda name, kind: {"type": kind, "name": name},
+        _responses, lambda name, kind: {"type": kind, "name": name},
         lambda schema: {
             "text": {"format": {"type": "json_schema", "name": "answer", "strict": True, "schema": schema}}
         },
         lambda effort: {"reasoning": {"effort": effort}},
-        "max_output_tokens", "", ("temperature", "top_p"), _OPENAI,
+        ("temperature", "top_p"), _OPENAI,
     ),
     "messages": WrittenApi(
-        "anthropic", "messages", "system", _messages, lambda name, _kind: {"type": "tool", "name": name},
+        _messages, lambda name, _kind: {"type": "tool", "name": name},
         lambda schema: {"output_config": {"format": {"type": "json_schema", "schema": schema}}},
         lambda effort: {"output_config": {"effort": effort}},
-        "max_tokens", "stop_sequences", (),
+        (),
         {"auto": {"type": "auto"}, "none": {"type": "none"}, "required": {"type": "any"}},
         frozenset(("temperature", "top_p", "top_k")),  # rejected since version 2026-10-21 of the API
     ),
 }  # fmt: skip
-"""By the names of `APIS`."""
+"""By the names of `API_NAMES`."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 from glyphscope.base.errors import ModelError
 from glyphscope.base.json_values import as_object
@@ -16,11 +16,9 @@ from glyphscope.base.shorten import excerpt
 from glyphscope.models.interface import Usage
 from glyphscope.models.remote.address import Address
 from glyphscope.models.remote.answer import DONE, EventReader
+from glyphscope.models.remote.apis import RESPONSE_CALLS, ChatApi, full_name
 from glyphscope.models.remote.chunks import UNSAID, CallPiece, Chunk, likely_tokens, read_chunk, whole_number
 from glyphscope.models.remote.failures import message_of, not_understood
-
-ChatApi: TypeAlias = Literal["chat", "responses", "messages", "ollama"]
-"""OpenAI's Chat Completions and Responses, Anthropic's Messages, and Ollama's chat."""
 
 MAX_ANSWER = 32_000_000
 """Bytes of one event, or of an answer that is not streamed: the last event of Responses repeats all tools."""
@@ -113,10 +111,6 @@ class _Events:
         raise NotImplementedError
 
 
-_CALLS = {"function_call": "arguments", "custom_tool_call": "input"}
-"""Items of Responses that are calls, each with the member that has its arguments or its text."""
-
-
 class ResponsesEvents(_Events):
     """Reads the events of Responses; one instance for each answer."""
 
@@ -143,7 +137,7 @@ class ResponsesEvents(_Events):
                 yield Chunk(calls=(CallPiece(at, "", delta, custom="custom" in kind),))
         elif kind == "response.output_item.added":
             item = as_object(document.get("item"))
-            if item.get("type") in _CALLS:
+            if item.get("type") in RESPONSE_CALLS:
                 yield from self._item(at, item)
         elif kind == "response.output_item.done":
             item = as_object(document.get("item"))
@@ -154,12 +148,11 @@ class ResponsesEvents(_Events):
 
     def _item(self, number: int, item: dict[str, Any]) -> Iterator[Chunk]:
         kind = str(item.get("type"))
-        if kind in _CALLS:
-            text = _text(item.get(_CALLS[kind]))
+        if kind in RESPONSE_CALLS:
+            text = _text(item.get(RESPONSE_CALLS[kind]))
             if text:
                 self._streamed.add(number)
-            name = ".".join(filter(None, (_text(item.get("namespace")), _text(item.get("name")))))
-            call = CallPiece(number, name, text, _text(item.get("call_id")), kind[0] == "c")
+            call = CallPiece(number, full_name(item), text, _text(item.get("call_id")), kind[0] == "c")
             yield Chunk(calls=(call,))
         elif kind == "message":
             for part in _objects(item.get("content")):

@@ -6,7 +6,7 @@ Only this module chooses the field for a run's constraint, and reports it.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import msgspec
@@ -15,8 +15,9 @@ from glyphscope import events
 from glyphscope.base.errors import GrammarError, PromptError
 from glyphscope.base.shorten import listed
 from glyphscope.models.chat import RESULTS_AS_USER, results_as_user
-from glyphscope.models.chat_messages import CallStyle, link_results, template_message, with_calls_as_text
+from glyphscope.models.chat_messages import link_results, with_calls_as_text
 from glyphscope.models.interface import GenerateRequest
+from glyphscope.models.remote.apis import openai_message
 from glyphscope.models.remote.dialect import RESPONSE_FORMAT, TEMPLATE_FIELD, Dialect
 from glyphscope.models.remote.responses import responses_body
 from glyphscope.registry.forms import with_custom
@@ -28,8 +29,6 @@ MAX_ALTERNATIVES = 20
 _EFFORT = "reasoning_effort"
 _SWITCH = "enable_thinking"
 """The variable that most templates read; an endpoint passes it to its template, whether or not that reads it."""
-_STYLE = CallStyle("string", None)
-"""The form of calls in OpenAI's API: arguments as text, and null for no text."""
 _SHOWN = 8
 """Tools that a note names."""
 
@@ -158,27 +157,13 @@ def _custom_names(tools: Sequence[dict[str, Any]]) -> Iterator[str]:
     return (tool["custom"]["name"] for tool in tools if tool["type"] == "custom")
 
 
-def _message(message: events.Message, dialect: Dialect, custom: Collection[str]) -> dict[str, Any]:
-    """The message in OpenAI's form; reasoning is sent only to servers whose templates may read it.
-
-    Calls of the tools named in `custom` are those of custom tools.
-    """
-    keys = ["reasoning_content"] if dialect.template_fields else []
-    made = template_message(message, _STYLE, keys)
-    for call, given in zip(message.tool_calls, made.get("tool_calls", ())):
-        text = call.arguments.get(CUSTOM_INPUT)
-        if call.name in custom and isinstance(text, str):
-            del given["function"]
-            given |= {"type": "custom", "custom": {"name": call.name, "input": text}}
-    return made
-
-
 def body_of(
     request: GenerateRequest, constraint: EndpointConstraint, dialect: Dialect, model: str, *, logprobs: bool
 ) -> dict[str, Any]:
     """The request's body. Raises PromptError if the endpoint cannot continue an existing answer."""
     custom = frozenset(_custom_names(sent_tools(request.tools, dialect)))
-    messages = [_message(message, dialect, custom) for message in outgoing(request.messages)[0]]
+    keys = ["reasoning_content"] if dialect.template_fields else []  # only templates may read it
+    messages = [openai_message(message, keys, custom) for message in outgoing(request.messages)[0]]
     if not messages:
         messages = [{"role": "user", "content": request.prompt}]
     body: dict[str, Any] = {"model": model, "messages": messages, "stream": True, **dialect.counting}

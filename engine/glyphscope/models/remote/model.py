@@ -30,6 +30,7 @@ from glyphscope.models.remote import fields
 from glyphscope.models.remote.address import Address
 from glyphscope.models.remote.answer import StreamedAnswer
 from glyphscope.models.remote.api_answers import ResponsesEvents
+from glyphscope.models.remote.apis import API_NAMES
 from glyphscope.models.remote.chunks import Chunk, chat_chunks, whole_number
 from glyphscope.models.remote.connection import (
     ConnectionInterrupted,
@@ -50,7 +51,7 @@ from glyphscope.models.remote.dialect import (
 from glyphscope.models.remote.failures import not_understood, refusal
 from glyphscope.models.remote.keys import key_of
 from glyphscope.models.remote.response_decoder import ChatStreamDecoder
-from glyphscope.models.remote.responses import PATH, over_responses
+from glyphscope.models.remote.responses import over_responses
 from glyphscope.models.remote.retry import RequestFailed, Retries, Timeouts
 from glyphscope.models.remote.server_prompts import count_tokens, rendered
 
@@ -193,7 +194,6 @@ def _number(value: Any) -> int:
     return whole_number(value) or 0
 
 
-CHAT = "/chat/completions"
 _FIGURES = {"logprobs", "top_logprobs", "include"}
 """The fields that ask for log-probabilities."""
 
@@ -332,10 +332,8 @@ class RemoteModel:
         connection = self._connection
         address, patience = connection.address, connection.patience
         deadline = time.monotonic() + patience.first
-        over = self.dialect.api == "responses"
-        reply = exchange.open(
-            address.base + (PATH if over else CHAT), json.dumps(body).encode(), patience.first
-        )
+        over, path = self.dialect.api == "responses", API_NAMES[self.dialect.api].path
+        reply = exchange.open(address.base + path, json.dumps(body).encode(), patience.first)
         if reply.status != 200:
             raise refusal(reply.status, reply.headers, reply.body, address, had_key=bool(connection.key))
         read = ResponsesEvents(address).read if over else partial(chat_chunks, address=address)

@@ -6,15 +6,15 @@ further fields; the server stores nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
+from glyphscope.models.remote.apis import API_NAMES, response_items
 from glyphscope.models.remote.dialect import FORMAT_OF_RESPONSES, RESPONSE_FORMAT, Dialect
 
-PATH = "/responses"
 _SAME = ("model", "stream", "temperature", "top_p", "parallel_tool_calls", "top_logprobs")
 _OWN = ("stop", "chat_template_kwargs")
-_RENAMED = {"max_tokens": "max_output_tokens", "max_completion_tokens": "max_output_tokens"}
+_LIMITS = ("max_tokens", API_NAMES["chat"].most_tokens)
 
 
 def over_responses(dialect: Dialect) -> Dialect:
@@ -30,7 +30,8 @@ def over_responses(dialect: Dialect) -> Dialect:
 
 def responses_body(body: Mapping[str, Any], dialect: Dialect) -> dict[str, Any]:
     """The body with the fields of Responses; others are left out, unless they are the server's own."""
-    made: dict[str, Any] = {"input": list(_items(body["messages"])), "store": False}
+    items = [item for each in response_items(body["messages"]) for item in each if item.get("content") != ""]
+    made: dict[str, Any] = {"input": items, "store": False}
     own = {
         *dialect.sampling.values(),
         *dialect.sampling_on.values(),
@@ -41,8 +42,8 @@ def responses_body(body: Mapping[str, Any], dialect: Dialect) -> dict[str, Any]:
     for name, value in body.items():
         if name in _SAME or (dialect.own_in_responses and name in own):
             made[name] = value
-        elif name in _RENAMED:
-            made[_RENAMED[name]] = value
+        elif name in _LIMITS:
+            made[API_NAMES["responses"].most_tokens] = value
         elif name == "tools":
             made[name] = [_tool(tool) for tool in value]
         elif name == "tool_choice":
@@ -70,21 +71,3 @@ def _tool(tool: dict[str, Any]) -> dict[str, Any]:
     form = made.get("format", {})
     inner = form.get(form.get("type"))
     return made | ({"format": {"type": form["type"], **inner}} if isinstance(inner, dict) else {})
-
-
-def _items(messages: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    custom = set()
-    for message in messages:
-        if message["role"] == "tool":
-            id = message["tool_call_id"]
-            kind = "custom_tool_call_output" if id in custom else "function_call_output"
-            yield {"type": kind, "call_id": id, "output": message["content"]}
-            continue
-        if message.get("content"):
-            yield {"role": message["role"], "content": message["content"]}
-        for call in message.get("tool_calls", ()):
-            if call["type"] == "custom":
-                custom.add(call["id"])
-                yield {"type": "custom_tool_call", "call_id": call["id"], **call["custom"]}
-            else:
-                yield {"type": "function_call", "call_id": call["id"], **call["function"]}

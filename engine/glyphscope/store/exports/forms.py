@@ -16,11 +16,12 @@ import msgspec
 from glyphscope.base.errors import GlyphscopeError
 from glyphscope.base.plugins import PluginGroup
 from glyphscope.events import CallReady, ConstraintKind, NativeForm, ToolResult, under_constraint
+from glyphscope.models.remote.apis import API_NAMES
 from glyphscope.models.remote.dialect import LLAMA_SERVER
 from glyphscope.models.remote.fields import body_of, constraint_of, outgoing, with_written
 from glyphscope.prompting.message_list import to_json
 from glyphscope.prompting.messages import render_messages
-from glyphscope.prompting.written_bodies import unwritten, write_body
+from glyphscope.prompting.written_bodies import WRITTEN, unwritten, write_body
 from glyphscope.runs import answer_messages, run_state
 from glyphscope.runs.strategies.loop.history_policy import with_system
 from glyphscope.runs.strategies.request import generate_request, with_messages
@@ -214,8 +215,6 @@ class RunForm(NamedTuple):
 _TOOLS = "Contains the names and schemas of the tools; no prompt, answer or key."
 _CALLS = "Contains the valid calls with their arguments; no prompt or key."
 
-_REQUESTS = {"chat": "Chat Completions", "responses": "Responses", "messages": "Messages"}
-
 EXPORTS: dict[str, RunForm] = {
     "html": RunForm(
         lambda run: html_page([run]),
@@ -269,7 +268,8 @@ EXPORTS: dict[str, RunForm] = {
             f"Request for {title}",
             "Contains the conversation, the tools and the sampling as the API takes them; no answer, no key.",
         )
-        for name, title in _REQUESTS.items()
+        for name in WRITTEN
+        for _, _, title in [API_NAMES[name].title.partition(" ")]
     },
     "calls": RunForm(calls, "C&alls as JSON…", ".call.json", "Calls", _CALLS, "&Call as JSON"),
     "results": RunForm(
