@@ -53,6 +53,33 @@ def test_the_options_are_in_the_request(tmp_path):
     assert (request["notation"], request["shape"]) == ("json", "tool-args")
 
 
+@pytest.mark.parametrize(
+    ("text", "options", "ticked"),
+    [
+        ("No.", ("--strategy", "loop"), []),  # no call, although a tool could have been called
+        ("a", ("--answer", "choice:a|b"), ["✓ a valid answer"]),
+        ("c", ("--answer", "choice:a|b"), []),
+        (GOOD.removeprefix("scripted:"), (), ['✓ {"name":"search","arguments":{"query":"AI news","max_results":10}}']),
+    ],
+)
+def test_only_a_valid_call_or_answer_has_a_tick(text, options, ticked):
+    shown = run("--constraint", "off", *options, "p", model=f"scripted:{text}").stdout
+    assert [line for line in shown.splitlines() if line.startswith("✓")] == ticked
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "problem"),
+    [
+        ("--extra-body", "messages=[]", "Extra fields cannot set messages"),
+        ("--logit-bias", "x", "x"),
+    ],
+)
+def test_a_setting_that_no_model_can_have_is_rejected_before_one_is_opened(option, value, problem):
+    result = run(option, value, "p", model="http://127.0.0.1:9/v1#m")
+    assert (result.exit_code, problem in result.stderr, option in result.stderr) == (2, True, True)
+    assert "reached" not in result.stderr
+
+
 @pytest.mark.parametrize("constraint", ["mask", "gbnf"])
 def test_a_custom_grammar_is_in_the_record(tmp_path, constraint):
     grammar = tmp_path / "my.gbnf"

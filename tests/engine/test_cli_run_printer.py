@@ -111,7 +111,7 @@ CASES = [
         LimitReached(limit="max_turns", allowed=8, used=9, message="8 turns are over"),
         "✗ Limit: max_turns: 9 of 8\n    8 turns are over",
     ),
-    (FinalAnswer(text="Done.", recovered=True), "✓ Answer: Done. (prompted once more)"),
+    (FinalAnswer(text="Done.", recovered=True), "· Answer: Done. (prompted once more)"),
     (
         ApprovalNeeded(call="c", tool="rm", arguments={"p": HOSTILE}, source="files", identity="npx files"),
         '? Approval: rm: waiting for approval\n    rm of files, npx files\n    {"p": ',

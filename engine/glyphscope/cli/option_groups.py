@@ -24,6 +24,7 @@ from glyphscope.events.setting import literals
 from glyphscope.runs.sampling import typed_texts
 
 Settings = TypeVar("Settings", bound=msgspec.Struct)
+Texts = TypeVar("Texts", dict[str, Any], tuple[str, ...])
 
 
 class Given(dict[str, Any], Generic[Settings]):
@@ -199,13 +200,21 @@ def _given(options: dict[str, Field], given: dict[str, Any]) -> Iterator[tuple[s
         if field.kind is Answer:
             yield field.name, read_answer(value)
         elif field.is_mapping:
-            yield field.name, pairs(value, field.key)
+            yield field.name, _checked(field, pairs(value, field.key))
         elif field.is_list:
-            yield field.name, typed_texts(value)
+            yield field.name, _checked(field, typed_texts(value))
         elif field.setting.choices:
             yield field.name, _choice_names(field).get(value, value)
         else:
             yield field.name, field.read(value)
+
+
+def _checked(field: Field, value: Texts) -> Texts:
+    """The texts. Raises InputError for a problem that no model can change, so that none is opened for it."""
+    if field.setting.check is not None and (problem := field.setting.check(tuple(value))):
+        where = f"--{field.key.replace('_', '-')}"
+        raise InputError(f"{problem}.", where=where, hint=f"Change {where}, or leave it out.")
+    return value
 
 
 def pairs(texts: Iterable[str], key: str) -> dict[str, Any]:

@@ -273,7 +273,8 @@ def _ending(state: RunState) -> list[RenderableType]:
         for each in calls[:MAX_CALLS] or [call]:
             written = write_call(each.tool, each.arguments, style="json", shape="name-arguments")
             parts.append(Text.assemble((f"{sign} ", style), visible(written)))
-    if kind not in ("valid", "aborted") or is_unexpected(end.outcome):
+    shown = kind == "aborted" or (kind == "valid" and call is not None)
+    if not shown or is_unexpected(end.outcome):
         parts += _end_lines(end)
     of_these = f"{_reasoned(state)}{finished.forced:,} forced{_begun(state)}"
     parts.append(

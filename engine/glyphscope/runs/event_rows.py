@@ -114,7 +114,7 @@ def describe(event: events.AnyEvent, tr: Translate = english) -> EventRow | None
             if event.recovered:
                 answer = tr("{answer} (prompted once more)", answer=answer)
                 notes = (Note("words", again), *notes)
-            return EventRow(tr("Answer"), answer, "holds", notes)
+            return EventRow(tr("Answer"), answer, notes=notes)  # it may be cut, or not what was asked for
         case events.StageFinished() if event.note:
             return EventRow(tr("Note"), event.note, "impossible", (Note("problem", event.note),))
         case _:

@@ -21,6 +21,7 @@ from glyphscope.evals.suites import suite
 from glyphscope.evals.suites.registries import KnownTools
 from glyphscope.evals.suites.structure import Found, member_names, member_problems, no_such
 from glyphscope.events import CALL, NOTATIONS, TOOL_CHOICES, Answer, ExpectedCall, FinalText, RunRequest
+from glyphscope.events.request import extra_body_problem
 from glyphscope.events.sampling import stop_problem
 from glyphscope.grammar.regular.regex import unreadable
 from glyphscope.prompting.message_list import ROLES
@@ -203,6 +204,8 @@ def _values(request: dict[str, Any], tools: KnownTools | None, path: Path) -> It
             yield (*path, "loop", name), "It is more than 0 seconds."
     if wrong := stop_problem(tuple(request.get("stop", ()))):
         yield (*path, "stop"), f"{wrong}."
+    if wrong := extra_body_problem(tuple(request.get("extra_body", ()))):
+        yield (*path, "extra_body"), f"{wrong}."
     for index, message in enumerate(request.get("history", ())):
         if message["role"] not in ROLES:
             yield (*path, "history", index, "role"), f"The role must be one of {', '.join(ROLES)}."
