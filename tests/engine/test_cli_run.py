@@ -59,7 +59,11 @@ def test_the_options_are_in_the_request(tmp_path):
         ("No.", ("--strategy", "loop"), []),  # no call, although a tool could have been called
         ("a", ("--answer", "choice:a|b"), ["✓ a valid answer"]),
         ("c", ("--answer", "choice:a|b"), []),
-        (GOOD.removeprefix("scripted:"), (), ['✓ {"name":"search","arguments":{"query":"AI news","max_results":10}}']),
+        (
+            GOOD.removeprefix("scripted:"),
+            (),
+            ['✓ {"name":"search","arguments":{"query":"AI news","max_results":10}}'],
+        ),
     ],
 )
 def test_only_a_valid_call_or_answer_has_a_tick(text, options, ticked):

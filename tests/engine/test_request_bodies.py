@@ -200,6 +200,33 @@ def test_images_are_replaced_by_a_text_that_says_so_and_listed():
         assert "a text in its place says so" in why(body)["image in a message"]
 
 
+TEXTS = [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]
+
+
+@pytest.mark.parametrize(
+    ("body", "places"),
+    [
+        ({"messages": [{"role": "user", "content": TEXTS}]}, ("/messages/0/content",)),
+        (
+            {"system": TEXTS, "max_tokens": 1, "messages": [{"role": "user", "content": TEXTS}]},
+            ("/system", "/messages/0/content"),
+        ),
+        ({"input": [{"role": "user", "content": TEXTS}]}, ("/input/0/content",)),
+        ({"messages": [{"role": "user", "content": TEXTS[:1]}]}, ()),
+    ],
+)
+def test_joined_texts_of_a_message_are_listed_with_their_places(body, places):
+    notes = [
+        each.places for each in read_body(body).unused if each.what == "division of a message into texts"
+    ]
+    assert notes == ([places] if places else [])
+
+
+@pytest.mark.parametrize("kind", [[], {}, 1, None])
+def test_a_part_whose_type_is_not_a_text_is_a_body_of_chat_completions(kind):
+    assert api_of({"messages": [{"role": "user", "content": [{"type": kind, "text": "x"}]}]}) == "chat"
+
+
 def test_items_of_the_provider_are_left_out_and_listed():
     search = {"type": "web_search_call", "id": "ws", "status": "completed"}
     body = {**RESPONSES, "input": [search, *RESPONSES["input"]], "previous_response_id": "r", "store": True}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -184,7 +184,19 @@ def text_of(value: Any, where: str, notes: Notes) -> str:
         return value or ""
     if not isinstance(value, list) or not all(isinstance(part, dict | str) for part in value):
         raise PromptError("The content of a message must be text.", where=where)
+    note_joined(value, where, notes)
     return "".join(part_text(part, f"{where}/{number}", notes) for number, part in enumerate(value))
+
+
+def note_joined(parts: Iterable[Any], where: str, notes: Notes) -> None:
+    """Note that the texts among the parts of a message are one text of a run."""
+    texts = (part.get("text") if isinstance(part, dict) else part for part in parts)
+    if sum(isinstance(text, str) and bool(text) for text in texts) > 1:
+        notes.add(
+            "division of a message into texts",
+            "they are joined with nothing in between; some servers put a line break there.",
+            where.partition("#")[2] or where,
+        )
 
 
 def part_text(part: dict[str, Any] | str, where: str, notes: Notes) -> str:

@@ -23,6 +23,7 @@ from glyphscope.events.setting import settings_of, wrong_value
 from glyphscope.models.remote.apis import API_NAMES, RESPONSE_CALLS, RESPONSE_RESULTS, full_name
 from glyphscope.prompting.message_list import (
     Conversation,
+    note_joined,
     part_text,
     read_messages,
     results_at_calls,
@@ -357,15 +358,15 @@ _OF_PROVIDER = "an item of the provider, left out of a run's messages."
 
 def later_tools(body: dict[str, Any]) -> list[Any]:
     """The tools that items of a body give beside its list of tools."""
-    given = body.get("input")
-    found = [as_object(item) for item in (given if isinstance(given, list) else ())]
+    found = map(as_object, given if isinstance(given := body.get("input"), list) else ())
     listed = [item.get("tools") for item in found if item.get("type") in _LATER]
     return [tool for tools in listed if isinstance(tools, list) for tool in tools]
 
 
 def _claude_messages(body: dict[str, Any], reading: _Reading) -> None:
-    if body.get("system"):
-        reading.add("/system", {"role": "system", "content": body["system"]}, {"system": body["system"]})
+    if system := body.get("system"):
+        text = text_of(system, "/system", reading.notes)
+        reading.add("/system", {"role": "system", "content": text}, {"system": system})
     called: set[str] = set()
     for number, item in enumerate(body["messages"]):
         place = f"/messages/{number}"
@@ -374,6 +375,7 @@ def _claude_messages(body: dict[str, Any], reading: _Reading) -> None:
             reading.add(place, item, item)
             continue
         reading.notes.leave(item, ("role", "content"), place, "a message")
+        note_joined(content, f"{place}/content", reading.notes)
         made: dict[str, Any] = {"role": item.get("role"), "content": "", "tool_calls": [], "reasoning": ""}
         blocks: list[Any] = []
         found = joins = False
@@ -421,9 +423,7 @@ _READ = ("text", "image", "document", "search_result")
 """The blocks of Messages that are text, or replaced by one."""
 
 
-_MESSAGES_BLOCKS = frozenset(
-    {"tool_use", "tool_result", "thinking", "redacted_thinking", "image", "document"}
-)
+_MESSAGES_BLOCKS = ("tool_use", "tool_result", "thinking", "redacted_thinking", "image", "document")
 
 
 def _is_claude(body: dict[str, Any]) -> bool:
