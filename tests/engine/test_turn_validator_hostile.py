@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import random
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from glyphscope.events import Violation
+from changed_turns import changes, rendered
+from examples import rounds
+from glyphscope.events import ToolKnown, Violation
 from glyphscope.registry import parse_document
-from glyphscope.turns import Expected, TurnOptions
+from glyphscope.turns import Expected, TurnForm, TurnOptions
 from glyphscope.validation import Limits
+from renderers import derived_at
 from turn_forms import DICT, FORMS, OBJECT, PYTHONIC, REGISTRY, TAGGED, read, write
 
 CALL = write("object", "weather", city="Paris")
@@ -147,3 +152,159 @@ def test_a_turn_of_ten_thousand_characters_takes_well_under_a_second(encoding: s
     start = time.perf_counter()
     read(FORMS[encoding], *(text[at : at + 4] for at in range(0, len(text), 4)))
     assert time.perf_counter() - start < 1
+
+
+SAY: dict[str, Any] = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
+HERMES, GEMMA, KIMI, GPT_OSS = (
+    "Qwen-Qwen3-0.6B",
+    "google-gemma-4-31B-it",
+    "Kimi-K2-Instruct",
+    "openai-gpt-oss-120b",
+)
+ANY_TURN = TurnOptions("auto", most_calls=None, thinking=False)
+
+
+def _form(folder: Path, template: str) -> TurnForm:
+    return derived_at(folder / "templates" / f"{template}.jinja")[1]
+
+
+@pytest.mark.parametrize(
+    ("template", "text", "calls"),
+    [  # a text that mentions a call, or a call that cannot be read on from its name
+        ("Qwen3-Coder", "The marker <function=ping> is text.", []),
+        ("Qwen3-Coder", "It is <tool_call>\n<function=ping> then.", []),
+        ("Qwen3-Coder", "<function=ping>\n</function>", [("ping", {})]),
+        ("Qwen3-Coder", "<tool_call>\n<function=ping>\nis text", [("ping", None)]),
+        (HERMES, '<invoke name="say"> is how to call it.', []),
+        (
+            HERMES,
+            '<invoke name="say">\n<parameter name="text">a</parameter>\n</invoke>',
+            [("say", {"text": "a"})],
+        ),
+        ("GLM-4.6", "<tool_call>ping is text", []),
+        ("GLM-4.6", "<tool_call>ping\nis text", [("ping", None)]),
+        (GPT_OSS, " to=functions.ping<|chan|>commentary json<|message|>{}", []),
+        (GPT_OSS, " to=functions.ping<|channel|>commentary json<|mesage|>{}", [("ping", None)]),
+        (GPT_OSS, "<|channel|>comment<|message|>print(1)", []),
+        ("Apertus-8B-Instruct", '<|tools_prefix|>[{"function": {}}]<|tools_suffix|>', [("function", {})]),
+        (
+            "deepseek-ai-DeepSeek-V3.1",
+            "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>{}<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
+            [("function", {})],
+        ),
+    ],
+)
+def test_a_tools_name_is_shown_only_for_a_call_that_the_turn_has(
+    llama_data: Path, template: str, text: str, calls: list[tuple[str, Any]]
+) -> None:
+    registry = parse_document([{"name": "ping"}, {"name": "function"}, {"name": "say", "parameters": SAY}])
+    validator = Expected(_form(llama_data, template), ANY_TURN).validator(registry)
+    shown = [event.name for char in text for event in validator.feed(char) if isinstance(event, ToolKnown)]
+    validator.finish()
+    assert [(call.tool, call.arguments) for call in validator.calls] == calls
+    assert shown == [name for name, _ in calls]
+
+
+@pytest.mark.parametrize(
+    ("template", "text", "calls", "shown"),
+    [  # names of no tool, whose end the rest of the text decides; and names that only seem to be in a call
+        (HERMES, '<tool_call>\n{"name": "pin", "arguments": {}}\n</tool_call>', ["pin"], []),
+        ("Qwen3-Coder", "<tool_call>\n<function=pin g>\n</function>\n</tool_call>", [], []),
+        (GEMMA, "<|tool_call>call:pi ng{}<tool_call|>", [], []),
+        (
+            KIMI,
+            "<|tool_calls_section_begin|><|tool_call_begin|>functions.pingx:0<|tool_call_argument_begin|>{}"
+            "<|tool_call_end|><|tool_calls_section_end|>",
+            ["pingx"],
+            [],
+        ),
+        ("GLM-4.7-Flash", "<tool_call>ping</tool_ca.ll>", [], []),
+        ("GLM-4.7-Flash", "<tool_call>ping</tool_call>", ["ping"], ["ping"]),
+        (  # the section ends behind an object that cannot be read
+            "NVIDIA-Nemotron-Nano-v2",
+            '</think><TOOLCALL>[{"name": "ping", "arguments": {"a": flse}}, '
+            '{"name": "say", "arguments": {}}]</TOOLCALL>',
+            ["ping"],
+            ["ping"],
+        ),
+        (
+            "Cohere2MoE",
+            '<|END_THINKING|><|START_ACTION|>[\n{"tool_call_id": "0", "tool_nqme": "ping", "parameters": {}},\n'
+            '{"tool_call_id": "1", "tool_name": "say", "parameters": {}}\n]<|END_ACTION|>',
+            [],
+            [],
+        ),
+    ],
+)
+def test_a_shown_name_is_never_taken_back(
+    llama_data: Path, template: str, text: str, calls: list[str], shown: list[str]
+) -> None:
+    registry = parse_document([{"name": "ping"}, {"name": "say", "parameters": SAY}])
+    validator = Expected(_form(llama_data, template), ANY_TURN).validator(registry)
+    events = [event for char in text for event in validator.feed(char)]
+    assert [event.name for event in events if isinstance(event, ToolKnown)] == shown
+    events += validator.finish()
+    named = {event.call_index: event.name for event in events if isinstance(event, ToolKnown)}
+    assert [call.tool for call in validator.calls] == [*named.values()] == calls
+
+
+@pytest.mark.slow
+def test_no_name_of_a_changed_turn_is_taken_back(llama_data: Path) -> None:
+    """Of every template: the name of a tool changed, and then cut, or a marker missing, doubled or moved."""
+    source, tried = random.Random(5), 0
+    for path in sorted((llama_data / "templates").glob("*.jinja")):
+        for of, thinking, body, tools in rendered(llama_data, path.stem, 2):
+            known = [tool.name for tool in tools.registry if tool.name in body]
+            if not known:
+                continue
+            name = source.choice(known)
+            named = body.replace(
+                name, source.choice((f"{name}x", f"x{name}", name[:-1] or "q", "a b", f"{name} ")), 1
+            )
+            for text in (named, *changes(named, of, source, rounds(2, 20))):
+                options = TurnOptions("auto", most_calls=None, thinking=thinking)
+                validator = Expected(of, options).validator(tools.registry)
+                events = [event for char in text for event in validator.feed(char)]
+                validator.finish()
+                left = iter([call.tool for call in validator.calls])
+                shown = [event.name for event in events if isinstance(event, ToolKnown)]
+                assert all(each in left for each in shown), (path.stem, text, shown)
+                tried += 1
+    assert tried > 100
+
+
+@pytest.mark.parametrize(
+    ("text", "choice", "violations"),
+    [  # from the arguments on, no text mentions a call; a marker that only calls have is one at once
+        (
+            " to=functons.ping<|channel|>commentary json<|message|>{}",
+            "auto",
+            [("SYNTAX", 53), ("UNKNOWN_TOOL", 53)],
+        ),
+        (
+            " to=functons.ping<|channel|>commentary json<|message|>{}",
+            "required",
+            [("SYNTAX", 9), ("UNKNOWN_TOOL", 9)],
+        ),
+        (
+            "<|channel|>commentary to=functons.ping<|message|>{}",
+            "auto",
+            [("SYNTAX", 30), ("UNKNOWN_TOOL", 30)],
+        ),
+        (" to=functions.pin<|channel|>commentary json<|message|>{}", "auto", [("UNKNOWN_TOOL", 53)]),
+        ("It is to=functons.ping or to=foo, as said.", "auto", []),
+        (" to=foo<|channel|>commentary to=functions.ping<|message|>{}", "auto", []),
+    ],
+)
+def test_a_misspelt_namespace_is_a_violation_before_the_arguments_are_read(
+    llama_data: Path, text: str, choice: str, violations: list[tuple[str, int]]
+) -> None:
+    registry = parse_document([{"name": "ping"}, {"name": "say", "parameters": SAY}])
+    options = TurnOptions(choice, most_calls=None, thinking=False)
+    validator = Expected(_form(llama_data, GPT_OSS), options).validator(registry)
+    for char in text[:-1]:
+        validator.feed(char)
+    assert [(each.code, each.char) for each in validator.violations] == violations
+    validator.feed(text[-1])
+    validator.finish()
+    assert [(each.code, each.char) for each in validator.violations] == violations

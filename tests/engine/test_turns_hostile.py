@@ -12,7 +12,7 @@ import pytest
 
 from changed_turns import changes, checker, rendered
 from examples import rounds
-from glyphscope.events import FieldClosed, SegmentClosed, ToolKnown, Violation
+from glyphscope.events import FieldClosed, SegmentClosed, Violation
 from glyphscope.registry import parse_document
 from glyphscope.turns import (
     AnswerValidator,
@@ -223,46 +223,6 @@ def test_a_call_whose_arguments_are_no_json_keeps_the_name_that_is_before_them(
         ("say", None, text.index("x}"))
     ]
     assert not turn.strict and turn.content in ("", "x}}")  # a bare object has no closing marker
-
-
-GPT_OSS = "openai-gpt-oss-120b"
-
-
-@pytest.mark.parametrize(
-    ("template", "text", "calls"),
-    [  # a text that mentions a call, or a call that cannot be read on from its name
-        ("Qwen3-Coder", "The marker <function=ping> is text.", []),
-        ("Qwen3-Coder", "It is <tool_call>\n<function=ping> then.", []),
-        ("Qwen3-Coder", "<function=ping>\n</function>", [("ping", {})]),
-        ("Qwen3-Coder", "<tool_call>\n<function=ping>\nis text", [("ping", None)]),
-        (HERMES, '<invoke name="say"> is how to call it.', []),
-        (
-            HERMES,
-            '<invoke name="say">\n<parameter name="text">a</parameter>\n</invoke>',
-            [("say", {"text": "a"})],
-        ),
-        ("GLM-4.6", "<tool_call>ping is text", []),
-        ("GLM-4.6", "<tool_call>ping\nis text", [("ping", None)]),
-        (GPT_OSS, " to=functions.ping<|chan|>commentary json<|message|>{}", []),
-        (GPT_OSS, " to=functions.ping<|channel|>commentary json<|mesage|>{}", [("ping", None)]),
-        (GPT_OSS, "<|channel|>comment<|message|>print(1)", []),
-        ("Apertus-8B-Instruct", '<|tools_prefix|>[{"function": {}}]<|tools_suffix|>', [("function", {})]),
-        (
-            "deepseek-ai-DeepSeek-V3.1",
-            "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>{}<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
-            [("function", {})],
-        ),
-    ],
-)
-def test_a_tools_name_is_shown_only_for_a_call_that_the_turn_has(
-    llama_data: Path, template: str, text: str, calls: list[tuple[str, Any]]
-) -> None:
-    registry = parse_document([{"name": "ping"}, {"name": "function"}, {"name": "say", "parameters": SAY}])
-    validator = Expected(_form(llama_data / "templates" / f"{template}.jinja"), ANY_TURN).validator(registry)
-    shown = [event.name for char in text for event in validator.feed(char) if isinstance(event, ToolKnown)]
-    validator.finish()
-    assert [(call.tool, call.arguments) for call in validator.calls] == calls
-    assert shown == [name for name, _ in calls]
 
 
 @pytest.mark.parametrize(

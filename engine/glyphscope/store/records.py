@@ -22,6 +22,9 @@ from glyphscope.events import (
     Aborted,
     AnyEvent,
     ConstraintReady,
+    FieldChanged,
+    FieldClosed,
+    FieldOpened,
     LimitReached,
     PromptEvaluated,
     PromptRendered,
@@ -234,8 +237,8 @@ def first_difference(
     model is compared with a tolerance, a replayed record without. If the record is not `whole`, events after its last
     one are not a difference.
     """
-    ours = [event for event in map(strip_times, _beginnings_last(recorded)) if event is not None]
-    theirs = [event for event in map(strip_times, _beginnings_last(again)) if event is not None]
+    ours = [event for event in map(strip_times, _beginnings_last(recorded, whole=whole)) if event is not None]
+    theirs = [event for event in map(strip_times, _beginnings_last(again, whole=whole)) if event is not None]
     kinds = {event.kind for event in ours if isinstance(event, SegmentOpened | SegmentClosed)}
     theirs = list(_with_segments(kinds, theirs))
     for index, (one, other) in enumerate(zip_longest(ours, theirs)):
@@ -251,20 +254,32 @@ def first_difference(
     return ""
 
 
-def _beginnings_last(events: Iterable[AnyEvent]) -> Iterator[AnyEvent]:
-    """The events with each known tool, and each part that begins, behind the tokens that follow it: early records have
-    them before the text that proves that a call was begun. Their characters are the same.
+def _beginnings_last(events: Iterable[AnyEvent], *, whole: bool) -> Iterator[AnyEvent]:
+    """The events with each part that begins behind the tokens that follow it, and each allowed tool behind the verdict
+    on the text: early records have them before the text that proves a call, and names that no call has. The characters
+    of the others are the same.
     """
     waiting: list[AnyEvent] = []
+    tools: list[AnyEvent] = []
     for event in events:
-        if isinstance(event, ToolKnown | SegmentOpened):
+        if isinstance(event, ToolKnown):
+            tools += [event] if event.allowed else []
+            continue
+        if isinstance(event, SegmentOpened):
             waiting.append(event)
             continue
         if not isinstance(event, Token):
             yield from waiting
             waiting = []
+        if not isinstance(
+            event, Token | SegmentClosed | FieldOpened | FieldChanged | FieldClosed | Violation
+        ):
+            yield from tools
+            tools = []
         yield event
-    yield from waiting
+    if whole:
+        yield from waiting
+        yield from tools
 
 
 def _with_segments(kinds: set[SegmentKind], events: Iterable[AnyEvent]) -> Iterator[AnyEvent]:

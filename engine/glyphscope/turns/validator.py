@@ -43,7 +43,7 @@ from glyphscope.turns.validator_markers import (
     without_bare,
 )
 from glyphscope.turns.validator_one_call import CallRecord, OneCallValidator
-from glyphscope.turns.violations import final_calls
+from glyphscope.turns.violations import final_calls, not_before
 from glyphscope.validation.streaming_validator import JudgedCall, Limits
 
 MAX_CALLS = 1000
@@ -398,13 +398,14 @@ class FormValidator:
     # calls
 
     def _begin_calls(self, found: FoundMarker, written: str) -> None:
-        mode, self._unread = self._mode, False
+        mode, follows, self._unread = self._mode, self._unread, False
         form = self._form.calls[found.marker.form]
         opening = found.marker.text
         blank = opening[: len(opening) - len(opening.lstrip())]
         before = len(blank) if self._before.endswith(blank) else 0
         weak = form.unmarked or not any(sign in written for sign in "<[|`")
         trial = mode == "reasoning" or (weak and self._text_may_come) or (form.unmarked and self._has_text)
+        late = trial and mode == "text" and not form.unmarked and form.object is None
         room = None if self._room is None else max(self._room - len(self._records), 0)
         beginnings = [each for each in self._beginnings if each.fits(written[0])]
         self._text.put_back(written)
@@ -412,6 +413,7 @@ class FormValidator:
             beginnings, self._text, self._tools, self._names, self._limits, self._records, self._new_validator, room
         )  # fmt: skip
         calls.violate, calls.on_call, calls.on_end = self._violate, self._on_call, self._on_end
+        calls.late, calls.follows_unread = late, follows
         calls.raise_floor(max(self._open_to, found.end - 1) if self._text_may_come else self._open_to)
         self._mode = "calls"
         foreign = not any(each.strict for each in beginnings)
@@ -424,7 +426,7 @@ class FormValidator:
         if not trial:
             self._compare_gap(self._gap.removesuffix(blank), form.separator, found.end - 1)
         if trial or loose:
-            self._trial, calls.trial_from = Trial("", self._out, loose, found.end - 1), found.end
+            self._trial, calls.trial_from = Trial("", self._out, loose, found.end - 1, late), found.end
             self._out = []
 
     def _compare_gap(self, gap: str, separator: str, at: int) -> None:
@@ -464,7 +466,7 @@ class FormValidator:
     def _new_validator(self, form: CallForm) -> OneCallValidator:
         shape = form.object or CallObject()
         keys = (shape.name_key or "name", shape.arguments_key or "arguments", shape.id_key)
-        return OneCallValidator(self._registry, len(self._records) - 1, self._limits, keys)
+        return OneCallValidator(self._registry, len(self._records) - 1, self._limits, keys, self._tools.names)
 
     def _on_call(self, at: int) -> None:
         at -= self._opening.blank if self._calls is not None and at == self._calls.at else 0
@@ -497,14 +499,18 @@ class FormValidator:
             written = (self._trial.text + rest)[: self._text.place - self._opening.at]
             self._trial = self._trial._replace(text=written)
             call = calls.last_validator
-            loose, at = self._trial.loose, self._trial.at
-            known = call is not None and call.tool is not None and (calls.begun or not loose)
-            none = calls.state == "failed" if loose else calls.is_none
-            if (call is not None and known and not loose and not call.tool_allowed) or (not known and none):
+            loose, at, late = self._trial.loose, self._trial.at, self._trial.late
+            named = call is not None and call.tool is not None
+            unknown = call is not None and named and not call.tool_allowed
+            known = named and (calls.begun or not (loose or (late and unknown)))
+            none = calls.state == "failed" if loose or late else calls.is_none
+            if (unknown and not loose and not late) or (not known and none):
                 self._no_call(self._trial, calls)
                 return
             if known:
                 found, self._out = self._out, self._trial.out
+                if late:
+                    found = not_before(found, self._text.place - 1, self._token)
                 self._certain(at if loose else self._opening.at, calls)
                 self._out += found  # after the end of the text before the call
                 calls.attach(self._out, self._token)
@@ -572,7 +578,10 @@ class FormValidator:
         """Take the result of `read_turn`, and report violations that only the whole text shows."""
         self.turn = turn = read_turn("".join(self._pieces), self._form, self._tools, self._thinking)
         self._has_text = self._has_text or bool(turn.content)
-        self._final, last = final_calls(turn, self.calls, self._tools, self._names, self._token, MAX_CALLS)
+        shown = [None if each.validator is None else each.validator.shown for each in self._records]
+        self._final, last = final_calls(
+            turn, self.calls, shown, self._tools, self._names, self._token, MAX_CALLS
+        )
         self._out += last
         if not self._final and not self._text_allowed:
             self._violate("NO_TOOL_CALL", "the text holds no tool call", self.chars, self._call_opening)

@@ -22,7 +22,7 @@ from glyphscope.turns.starts import starts
 from glyphscope.turns.tools import TurnTools
 from glyphscope.turns.validator_arguments import CallText, Driver, JsonArguments, JsonCall, MemberArguments
 from glyphscope.turns.validator_one_call import CallRecord, OneCallValidator
-from glyphscope.turns.validator_paths import Op, Path, PathSteps, beginning_of, expected, ops_of
+from glyphscope.turns.validator_paths import WORD, Op, Path, PathSteps, beginning_of, expected, ops_of
 from glyphscope.turns.validator_tagged import Parameter
 from glyphscope.validation.streaming_validator import Limits
 
@@ -30,6 +30,8 @@ _NO_CALL = ("UNKNOWN_TOOL", "MISSING_TOOL", "SYNTAX")
 """Violations that show that an apparent call in a text is not a call."""
 _DRIVERS = {"json": JsonArguments, "tagged": Parameter, "pythonic": MemberArguments, "dict": MemberArguments}
 """The drivers of arguments, by encoding."""
+_MAX_SPARE = 8
+"""The maximum number of paths with unknown names that are kept."""
 _NAME_AHEAD, _NAME_READ = -1, -2
 """In place of the character at which the name began: it has not begun, or it is complete."""
 
@@ -55,13 +57,15 @@ class Trial(NamedTuple):
     """An apparent call: its text from the marker on, and the destination of events once it is decided.
 
     `loose`: its marker is not the form's whole opening, which text may mention, so its arguments have to begin; the
-    character `at` completes the marker, which is a violation in either case.
+    character `at` completes the marker, which is a violation in either case. `late`: its marker is words, so only the
+    beginning of its arguments shows that it is a call, of whatever tool.
     """
 
     text: str
     out: list[RunEvent]
     loose: bool = False
     at: int = -1
+    late: bool = False
 
 
 class Beginning(NamedTuple):
@@ -101,6 +105,8 @@ class Calls:
         at = text.place
         self.state: Literal["open", "done", "failed", "left"] = "open"
         self.certain = False
+        self.follows_unread = False  # the text before it could not be read
+        self.late = False  # only arguments show that a call of an unknown tool is one
         self.begun = False  # the arguments of a call have begun, or it has ended
         self.trial_from: int | None = None  # after the marker of calls that are on trial
         self.unread = False  # the arguments of the last call cannot be read to their end
@@ -114,6 +120,7 @@ class Calls:
         self.at = at
         self._records, self.earlier = records, len(records)
         self._paths: list[Path] = []
+        self._spare: list[Path] = []  # with unknown names, as long as another path is possible
         for form, ops, strict in beginnings:
             self._paths += self._steps.enter(Path(form, ops, strict=strict), at)
         self.text = text
@@ -218,10 +225,19 @@ class Calls:
             return
         left = [path for path in after if path.strict and not path.unknown_name]
         loose = [path for path in after if not path.strict and not path.unknown_name]
+        unknown = [path for path in after if path.unknown_name and not (self.late and _ends_name(path))]
+        spare = [path for old in self._spare for path in self._steps.step(old, char, at)]
+        if self._name_at != _NAME_AHEAD or self._opened:
+            spare = []  # another name was read, or none comes
+        self._spare = [*unknown, *(path for path in spare if not _ends_name(path))][:_MAX_SPARE]
         if not left and not loose:
-            left = [path for path in after if path.unknown_name][:1]
-            if left:
+            if unknown:
+                left = unknown[:1]
                 self.left_form = True  # the validator reports why
+            else:
+                loose = [path for path in spare if not path.unknown_name] or self._spare[:1]
+                self._floor = max(self._floor, at) if loose else self._floor
+            self._spare = []
         if not left and any(path.strict for path in before) and not (self._between and self._may_leave):
             if loose and all(map(self._steps.names_no_tool, loose)):
                 self.left_form = True  # the validator reports why
@@ -296,6 +312,9 @@ class Calls:
         validator = self._records[-1].validator = self._new_validator(path.form)
         validator.attach(self.out, self.token)
         validator.raise_floor(self._floor)
+        # behind an object that cannot be read, a section's end is searched for
+        broken = self.follows_unread or any(map(_unread, self._records[self.earlier : -1]))
+        validator.unsure = path.form.object is not None and broken
         at = path.call_at or 0
         if path.form.object is None:
             validator.begin(at)
@@ -331,8 +350,8 @@ class Calls:
         if named and (sure or best.name not in self._tools.names):
             self._end_name(validator)
 
-    def _end_name(self, validator: OneCallValidator) -> None:
-        validator.close_name(self._name_at + self._spelled)
+    def _end_name(self, validator: OneCallValidator, *, proven: bool = True) -> None:
+        validator.close_name(self._name_at + self._spelled, proven=proven)
         self._name_at = _NAME_READ
         self.certain = True
 
@@ -377,7 +396,7 @@ class Calls:
         if validator is None or self._closed:
             return
         if self._name_at >= 0:
-            self._end_name(validator)
+            self._end_name(validator, proven=False)  # by the whole closing
         self._open_arguments(at)
         validator.drive([(s.OBJECT_CLOSE, at, at + 1, "")])
         validator.close_call(at)
@@ -411,6 +430,8 @@ class Calls:
             self.state = "done"
             return
         self.begun = True
+        if self.validator is not None:
+            self.validator.show_name()
         self.on_end(at)
         form = path.form
         if not (form.section_open.strip() or form.section_close.strip() or form.separator.strip()):
@@ -429,6 +450,19 @@ class Calls:
             closing = Path(form, (Op("text", (form.section_close,)), Op("closed")))
             self._paths += self._steps.enter(closing, at)
         self.left_form = False
+
+
+def _ends_name(path: Path) -> bool:
+    """Whether the last character of an unknown name is none of a name."""
+    return path.unknown_name and WORD.match(path.name[-1]) is None
+
+
+def _unread(record: CallRecord) -> bool:
+    """Whether a call may not be read, or not to its end."""
+    call = record.validator
+    if call is None or call.tool is None or call.arguments is None:
+        return True
+    return any(violation.code == "SYNTAX" for violation in call.violations)
 
 
 def _stays_open(before: list[Path], after: list[Path]) -> bool:

@@ -7,13 +7,13 @@ structure. The paths of its violations point into the arguments.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
-from glyphscope.events import Code, FieldChanged, RunEvent, Violation
+from glyphscope.events import Code, FieldChanged, RunEvent, ToolKnown, Violation
 from glyphscope.notation import structure as s
 from glyphscope.registry import ToolRegistry
 from glyphscope.turns.form import EXTRA_MEMBERS
@@ -53,16 +53,28 @@ class _Numbered(list[RunEvent]):
 
 
 class OneCallValidator(CallValidator):
-    """The `index`-th call; `keys` are the keys of its name, arguments and id if it is a JSON object."""
+    """The `index`-th call; `keys` are the keys of its name, arguments and id if it is a JSON object.
+
+    `shown` is the tool's name once an event has it: a call keeps that name. So one that is not among the `tools` is not
+    shown while the text is written, as the rest of the text decides where it ends; nor is any if the call is `unsure`.
+    """
 
     def __init__(
-        self, registry: ToolRegistry, index: int, limits: Limits, keys: tuple[str, str, str]
+        self,
+        registry: ToolRegistry,
+        index: int,
+        limits: Limits,
+        keys: tuple[str, str, str],
+        tools: Collection[str],
     ) -> None:
         name, arguments, own_id = keys
         extras = tuple(dict.fromkeys((*EXTRA_MEMBERS, own_id) if own_id else EXTRA_MEMBERS))
         own = CallKeys(name, arguments, extras, relative=True)
         super().__init__(registry, "json", "name-arguments", keys=own, limits=limits)
-        self.index = index
+        self.index, self._known = index, tools
+        self.shown: str | None = None
+        self.unsure = False
+        self._named: ToolKnown | None = None  # it is to be shown
         self._value_begun = False
         self._handlers[s.BARE_END] = self._bare_end
         self._handlers[s.DEPARTURE] = lambda start, end, text: self.violate("SYNTAX", text, start, "")
@@ -97,10 +109,22 @@ class OneCallValidator(CallValidator):
         if not self._stopped:
             self._string_text(at, at + len(text), text)
 
-    def close_name(self, at: int) -> None:
-        """The name is complete, as shown by the character `at`."""
+    def close_name(self, at: int, *, proven: bool = True) -> None:
+        """The name is complete, as shown by the character `at`; not `proven`: the text may still only mention it."""
         if not self._stopped:
+            before, self.unsure = self.unsure, self.unsure or not proven
             self._string_end(at, at, "")
+            self.unsure = before
+
+    def _tool_known(self, event: ToolKnown) -> None:
+        self._named = event
+        self.show_name()
+
+    def show_name(self) -> None:
+        """Show the tool's name, if it is known."""
+        if self._named is not None and self._named.name in self._known and not self.unsure:
+            self._out.append(self._named)
+            self.shown, self._named = self._named.name, None
 
     def open_arguments(self) -> None:
         """The arguments' object comes next."""

@@ -15,7 +15,7 @@ from glyphscope.turns.validator_markers import gaps
 OpKind: TypeAlias = Literal[
     "call", "text", "name", "word", "arguments", "parameter", "object", "end", "closed"
 ]
-_WORD = re.compile(r"[^\s<>{}()\[\]\"'=,]")
+WORD = re.compile(r"[^\s<>{}()\[\]\"'=,]")
 _MAX_WORD = 200
 
 
@@ -113,7 +113,7 @@ class PathSteps:
     def _word(self, path: Path, char: str, at: int) -> list[Path]:
         following = self.enter(path, at) if path.read else []
         ended = [each for one in following for each in self.step(one, char, at)]
-        if path.read < _MAX_WORD and _WORD.match(char):
+        if path.read < _MAX_WORD and WORD.match(char):
             return [replace(path, read=path.read + 1), *ended]
         return ended
 
@@ -138,7 +138,9 @@ class PathSteps:
             return [path]
         if path.kind == "parameter":
             return [replace(path, begun=True, begun_at=at + 1)]
-        return self.enter(replace(path, sure=path.sure or (path.named and path.strict)), at + 1)
+        again = path.text == path.name or any(op.kind == "name" for op in path.ops[path.op :])
+        sure = path.sure or (path.named and path.strict and not again)  # some forms write the name twice
+        return self.enter(replace(path, sure=sure), at + 1)
 
     def names_no_tool(self, path: Path) -> bool:
         """Whether its name is complete, and no tool's."""
@@ -168,6 +170,7 @@ class PathSteps:
 
     def _ended(self, path: Path, char: str, at: int) -> list[Path]:
         following = self.enter(replace(path, named=True), at)
+        following = [each for each in following if each.kind != "word"]  # which would be more of the name
         return [each for one in following for each in self.step(one, char, at)]
 
     def enter(self, path: Path, at: int) -> list[Path]:
@@ -186,7 +189,7 @@ class PathSteps:
             return [_parameter(new, op.options[0], at), *beyond, *empty]
         if op.kind == "word":
             return [new, *self.enter(new, at)]
-        if op.kind == "name" and new.named:  # some forms write it twice
+        if op.kind == "name" and new.named:
             ops = (*new.ops[:place], Op("text", (new.name,)), *new.ops[place + 1 :])
             return [replace(new, ops=ops, text=new.name)]
         return [new, *empty]

@@ -81,12 +81,14 @@ def _by_schema(call: TurnCall, schemas: SchemaSet, arguments: dict[str, Any]) ->
 def final_calls(
     turn: Turn,
     streamed: Sequence[JudgedCall],
+    shown: Sequence[str | None],
     tools: TurnTools,
     allowed: Collection[str],
     token: int,
     limit: int,
 ) -> tuple[tuple[JudgedCall, ...], list[RunEvent]]:
-    """The calls of the complete turn, `limit` at most, and the events for those that differ from `streamed`.
+    """The calls of the complete turn, `limit` at most, and the events for those that differ from `streamed`, or whose
+    tool's name was not `shown`.
 
     A call that was read in the same way while it was written keeps its violations.
     """
@@ -99,15 +101,25 @@ def final_calls(
         seen = streamed[place] if place < len(streamed) and streamed[place].start < call.end else None
         own = () if seen is None else seen.violations
         same = seen is not None and (seen.tool, seen.arguments) == (call.name, call.arguments)
+        index = len(final)
+        if index >= len(shown) or shown[index] != call.name:
+            known = call.name in allowed
+            events.append(ToolKnown(name=call.name, allowed=known, char=call.start, call_index=index))
         if not own and not (same and call.complete):
-            index = len(final)
-            if seen is None or seen.tool != call.name:
-                known = call.name in allowed
-                events.append(ToolKnown(name=call.name, allowed=known, char=call.start, call_index=index))
             own = _violations(call, tools, index, token)
             events += own
         final.append(JudgedCall(call.name, call.arguments, call.start, call.end, call.complete, own))
     return tuple(final), events
+
+
+def not_before(events: list[RunEvent], char: int, token: int) -> list[RunEvent]:
+    """The events of what could be text up to a character, which proves that it is a call: none is violated earlier."""
+    return [
+        msgspec.structs.replace(event, char=max(event.char, char), token=token)
+        if isinstance(event, Violation)
+        else event
+        for event in events
+    ]
 
 
 def _violations(call: TurnCall, tools: TurnTools, index: int, token: int) -> tuple[Violation, ...]:

@@ -185,13 +185,16 @@ class CallValidator(StreamingValidator):
     def _name_ended(self, name: str, at: int) -> None:
         tool = self._tools.allowed.get(name)
         self.tool, self.tool_allowed, self.tool_char = name, tool is not None, at
-        self._out.append(ToolKnown(name=name, allowed=tool is not None, char=at))
+        self._tool_known(ToolKnown(name=name, allowed=tool is not None, char=at))
         if self._call is None or self._stopped:
             return
         self._call.no_members_message = f"the tool '{name}' takes no arguments"
         fault = self._call.set_tool(tool)
         if fault is not None and not self._name_rejected:
             self._violate(fault.reason, at, self._arguments_path + fault.path)
+
+    def _tool_known(self, event: ToolKnown) -> None:
+        self._out.append(event)
 
     def _explain_name(self, reason: Reason, path: str, name: str, possible: int | None) -> LocatedReason:
         """Report a name that is not in the list as an unknown tool, not as a wrong value."""
