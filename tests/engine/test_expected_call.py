@@ -189,6 +189,7 @@ USED = {"type": "tool_use", "id": "c", "name": "search", "input": {"query": "AI 
         ({"id": "c", "type": "function", "function": FUNCTION}, "OpenAI Chat Completions"),
         ([{"id": "c", "type": "function", "function": FUNCTION}], "OpenAI Chat Completions"),
         ({"role": "assistant", "tool_calls": [{"function": FUNCTION}]}, "OpenAI Chat Completions"),
+        ({"choices": [{"message": {"tool_calls": [{"function": FUNCTION}]}}]}, "OpenAI Chat Completions"),
         ({"type": "function_call", "call_id": "c", **FUNCTION}, "OpenAI Responses"),
         ({"output": [{"type": "reasoning"}, {"type": "function_call", **FUNCTION}]}, "OpenAI Responses"),
         (USED, "Anthropic Messages"),
@@ -219,11 +220,37 @@ def test_a_call_as_an_api_gives_it_is_checked(tmp_path, wrapped, api):
     assert report["text"][: error["char"]].endswith("50")
 
 
-def test_several_calls_of_an_api_are_an_error_that_says_how_to_check_them(tmp_path):
+BAD_FUNCTION = {**FUNCTION, "arguments": FUNCTION["arguments"].replace("10}", "500}")}
+
+
+@pytest.mark.parametrize(
+    ("around", "calls"),
+    [
+        (lambda calls: {"tool_calls": calls}, "function"),
+        (lambda calls: calls, "function"),
+        (lambda calls: {"choices": [{"message": {"content": None, "tool_calls": calls}}]}, "function"),
+        (lambda calls: {"content": [{"type": "text", "text": "So:"}, *calls]}, "tool_use"),
+    ],
+)
+def test_several_calls_as_an_api_gives_them_are_each_checked(tmp_path, around, calls):
+    def call(good):
+        if calls == "tool_use":
+            return USED if good else {**USED, "input": {**USED["input"], "max_results": 500}}
+        return {"function": FUNCTION if good else BAD_FUNCTION}
+
     file = tmp_path / "calls.json"
-    file.write_text(json.dumps({"tool_calls": [{"function": FUNCTION}, {"function": FUNCTION}]}))
+    file.write_text(json.dumps(around([call(True), call(False)])))
     done = command("check", file)
-    assert done.exit_code == 2 and "has 2 calls" in done.stderr and "--lines" in done.stderr
+    assert done.exit_code == 1
+    assert "call 1 of 2" in done.stdout and "call 2 of 2" in done.stdout and "CONSTRAINT_MAX" in done.stdout
+    reports = [json.loads(line) for line in command("check", file, "--json").stdout.splitlines()]
+    assert [report["valid"] for report in reports] == [True, False]
+    file.write_text(json.dumps(around([call(True), call(True)])))
+    assert command("check", file).exit_code == 0
+    expected = command(
+        "check", file, "--json", "--expect", '{"name":"search","arguments":{"query":"AI news"}}'
+    )
+    assert expected.exit_code == 1 and json.loads(expected.stdout.splitlines()[0])["difference"]
 
 
 def test_an_unusable_expected_call_is_an_error_before_any_run():

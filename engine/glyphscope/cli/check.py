@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, cast, get_args
@@ -32,18 +32,10 @@ from glyphscope.cli.options import (
     ThinkingOption,
     request_option,
 )
-from glyphscope.events import ExpectedAnswer, Notation, RunRequest, Shape, Thinking, Violation
+from glyphscope.events import CallReady, ExpectedAnswer, Notation, RunRequest, Shape, Thinking, Violation
 from glyphscope.registry import ToolRegistry, parse_document
-from glyphscope.validation.call import (
-    CallValidator,
-    CheckReport,
-    WrappedCalls,
-    best_fit,
-    call_judges,
-    wrapped_calls,
-)
+from glyphscope.validation.call import CallValidator, CheckReport, best_fit, call_judges, wrapped_calls
 from glyphscope.validation.checker import unchecked
-from glyphscope.validation.matching import Matcher
 
 _USUAL: tuple[Notation, Shape] = ("glyph", "flat")
 _WRAPPED: tuple[Notation, Shape] = ("json", "name-arguments")
@@ -119,30 +111,34 @@ def check(
         text = read_text(file)
         tools = read_registry(registry)
         request = expecting(RunRequest(prompt="", registry=tools.to_document()), expect)
-        api = ""
+        api, texts = "", [text]
         asked = notation or _USUAL[0], in_shape(tools, shape or _USUAL[1])
         written = asked
         if notation is None and shape is None:
             judges = chain([(asked, CallValidator(tools, *asked))], call_judges(tools))
             written, judge = best_fit(text, judges)
             if not judge.valid and (wrapped := wrapped_calls(text)) is not None:
-                api, text, written = wrapped.api, _only_call(wrapped), _WRAPPED
-        report = _validated(text, tools, *written, chunk=chunk, stop=stop)
-        difference = _difference(report, request.expected)
+                api, texts, written = wrapped.api, [*wrapped.calls], _WRAPPED
+        reports = [_validated(each, tools, *written, chunk=chunk, stop=stop) for each in texts]
+        difference = _difference(reports, request.expected)
+        known = {} if request.expected is None else {"difference": difference}
         other: dict[str, str] = {} if written == asked else {"notation": written[0], "shape": written[1]}
-        other |= {"api": api, "text": text} if api else {}
-        if as_json:
-            known = {} if request.expected is None else {"difference": difference}
-            output.print_json({**msgspec.to_builtins(report), **known, **other})
-        else:
-            _print_report(report, text, tools, difference, other)
-        valid = report.valid and not difference
-        if not report.valid:
-            note_uncallable(tools.get(report.tool or ""), set())
-            if not api and (notation or shape) and (wrapped := wrapped_calls(text)) is not None:
-                output.print_note(
-                    f"It is a call as {wrapped.api} gives it: it is read without --notation and --shape."
-                )
+        noted: set[str] = set()
+        for number, (each, report) in enumerate(zip(texts, reports, strict=True), 1):
+            of_it = {**other, "api": api, "text": each} if api else other
+            if as_json:
+                output.print_json({**msgspec.to_builtins(report), **known, **of_it})
+            else:
+                if len(texts) > 1:
+                    output.print_text(f"call {number:,} of {len(texts):,}", "bold")
+                _print_report(report, each, tools, difference, of_it)
+            if not report.valid:
+                note_uncallable(tools.get(report.tool or ""), noted)
+        valid = all(report.valid for report in reports) and not difference
+        if not valid and not api and (notation or shape) and (wrapped := wrapped_calls(text)) is not None:
+            output.print_note(
+                f"It is a call as {wrapped.api} gives it: it is read without --notation and --shape."
+            )
     else:
         raise InputError("Give either FILE (or - for standard input) or --lines FILE.")
     raise typer.Exit(0 if valid else 1)
@@ -169,15 +165,6 @@ def _check_turns(
     if lines is None or file is not None:
         raise InputError("--template reads turns from --lines FILE (or - for standard input).")
     return check_turns(form, lines, None if registry is None else read_registry(registry), readers=readers)
-
-
-def _only_call(wrapped: WrappedCalls) -> str:
-    if len(wrapped.calls) > 1:
-        raise InputError(
-            f"The text has {len(wrapped.calls)} calls as {wrapped.api} gives them; one can be checked.",
-            hint="Give each alone, or as a line of --lines with --notation json --shape name-arguments.",
-        )
-    return wrapped.calls[0]
 
 
 def _validated(
@@ -208,14 +195,14 @@ def _validated(
     return msgspec.structs.replace(validator.report(), tokens=tokens, stopped_at=stopped_at)
 
 
-def _difference(report: CheckReport, expected: ExpectedAnswer | None) -> str:
-    """The difference of a valid call from the expected one, in words; empty if there is none."""
-    if expected is None or not report.valid or report.tool is None or report.arguments is None:
+def _difference(reports: Sequence[CheckReport], expected: ExpectedAnswer | None) -> str:
+    """The difference of valid calls from the expected ones, in words; empty if there is none."""
+    if expected is None or not all(report.valid for report in reports):
         return ""
-    if len(expected.calls) > 1:
-        raise InputError("Several calls are expected, and FILE has one.", where="--expect")
-    found = Matcher().difference(expected.calls[0], report.tool, report.arguments)
-    return "" if found is None else found.words
+    from glyphscope.runs.expected import call_differences  # it loads what runs need
+
+    made = [CallReady(tool=each.tool or "", arguments=each.arguments or {}, text="") for each in reports]
+    return next((found.words for found in call_differences(expected.calls, made)), "")
 
 
 class _Registries:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
@@ -42,7 +42,7 @@ def _differences(state: RunState) -> Iterator[ArgumentDifference]:
     request = None if state.started is None else state.started.request
     if request is None or request.expected is None:
         return
-    yield from _of_calls(state, request.expected.calls)
+    yield from call_differences(request.expected.calls, list(_calls(state)))
     if request.expected.final is not None:
         said, value = None if state.answer is None else state.answer.text.strip(), msgspec.UNSET
         if said is not None and request.answer.kind == "schema":
@@ -50,9 +50,11 @@ def _differences(state: RunState) -> Iterator[ArgumentDifference]:
         yield from answer_differences(request.expected.final, said, value)
 
 
-def _of_calls(state: RunState, expected: tuple[ExpectedCall, ...]) -> Iterator[ArgumentDifference]:
+def call_differences(
+    expected: Sequence[ExpectedCall], made: Sequence[CallReady]
+) -> Iterator[ArgumentDifference]:
     """Each expected call that was not made, beside the made one that is nearest to it, then the surplus ones."""
-    matcher, made = Matcher(), list(_calls(state))
+    matcher = Matcher()
 
     def fits(at: int, number: int) -> bool:
         return matcher.difference(expected[at], made[number].tool, made[number].arguments) is None

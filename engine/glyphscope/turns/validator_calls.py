@@ -453,7 +453,7 @@ class Calls:
 
 
 def _ends_name(path: Path) -> bool:
-    """Whether the last character of an unknown name is none of a name."""
+    """Whether the last character read belongs to no name."""
     return path.unknown_name and WORD.match(path.name[-1]) is None
 
 

@@ -386,11 +386,7 @@ def wrapped_calls(text: str) -> WrappedCalls | None:
         document = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    items = {"": document}
-    if isinstance(document, list):
-        items = {f"/{index}": item for index, item in enumerate(document)}
-    elif key := next((key for key in _LISTS if isinstance(as_object(document).get(key), list)), ""):
-        items = {f"/{key}/{index}": item for index, item in enumerate(document[key])}
+    items = dict(_wrappers(document))
     found = [each for pointer, item in items.items() if (each := _in_wrapper(pointer, item)) is not None]
     if not found or (isinstance(document, list) and len(found) < len(items)):
         return None
@@ -404,8 +400,28 @@ def wrapped_calls(text: str) -> WrappedCalls | None:
     return WrappedCalls(found[0][0], tuple(calls))
 
 
-_LISTS = ("tool_calls", "content", "output")
+_LISTS = ("tool_calls", "content", "output", "choices")
 """The members of a message or an answer with calls, in OpenAI's APIs and Anthropic's."""
+_MOST_AROUND = 4
+"""The maximum number of objects around a call: an answer, its choices, their message, its calls."""
+
+
+def _wrappers(document: Any, pointer: str = "", around: int = 0) -> Iterator[tuple[str, Any]]:
+    """The items of a document that may be calls, by pointer."""
+    inner = as_object(document).get("message")
+    key = next((key for key in _LISTS if isinstance(as_object(document).get(key), list)), "")
+    if around > _MOST_AROUND or not (isinstance(document, list) or isinstance(inner, dict) or key):
+        yield pointer, document
+    elif isinstance(inner, dict):
+        yield from _wrappers(inner, f"{pointer}/message", around + 1)
+    else:
+        listed = document[key] if key else document
+        for index, item in enumerate(listed):
+            yield from _wrappers(
+                item, f"{pointer}/{key}/{index}" if key else f"{pointer}/{index}", around + 1
+            )
+
+
 _TYPES = {"function_call": ("OpenAI Responses", "arguments"), "tool_use": ("Anthropic Messages", "input")}
 
 
