@@ -52,7 +52,7 @@ MARKS = [
     ("Extracted", "impossible"),
     ("Limit", "impossible"),
     ("Final answer", "holds"),
-    ("Answer", "holds"),
+    ("Answer", "note"),
 ]
 
 
@@ -99,7 +99,7 @@ def test_a_batch_reads_only_the_last_stage_and_new_ones():
 def test_an_answer_without_a_call_is_marked_valid_only_where_tools_are_disabled():
     for changes, mark in (({}, "note"), ({"tool_use": "disabled"}, "holds")):
         read, _ = rows_of(talk("Hello.", **changes))
-        assert (marks(read)[0][1], marks(read)[-1]) == (mark, ("Answer", mark))
+        assert (marks(read)[0][1], marks(read)[-1]) == (mark, ("Answer", "note"))
 
 
 def test_the_time_that_the_user_takes_is_shown_only_in_the_row_of_the_approval():

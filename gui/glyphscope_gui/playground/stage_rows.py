@@ -192,8 +192,6 @@ class StageRows:
             self._continue(row, described, event)
         if described.of and described.mark in ("waits", "running"):
             self._open[described.of] = row
-        if self._uncalled and isinstance(event, FinalAnswer):
-            row.mark = "note"
         if described.tokens is not None:
             row.tokens = TimeSpent(described.tokens)
         if described.bytes is not None:
