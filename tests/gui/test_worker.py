@@ -124,6 +124,19 @@ def test_posts_arrive_in_order_and_in_batches(qtbot):
     mailbox.close()
 
 
+def test_the_beginning_of_a_run_is_a_batch_before_its_tokens(qtbot):
+    mailbox, batches = Mailbox(), []
+    mailbox.batch.connect(batches.append)
+    mailbox.open_for(1)
+    recorded = tuple(run(request(), ScriptedModel(GOOD)))
+    mailbox.post(1, *recorded)
+    qtbot.waitUntil(lambda: sum(len(batch.posts) for batch in batches) == len(recorded))
+    assert isinstance(batches[0].posts[0], RunStarted)
+    assert not any(isinstance(post, Token) for post in batches[0].posts)
+    assert any(isinstance(post, Token) for post in batches[1].posts)
+    mailbox.close()
+
+
 def test_posts_of_an_older_job_are_dropped(qtbot):
     mailbox, batches = Mailbox(), []
     mailbox.batch.connect(batches.append)

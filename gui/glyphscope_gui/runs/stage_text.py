@@ -6,8 +6,8 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
 
-from PySide6.QtCore import QPointF, QRectF, Qt
-from PySide6.QtGui import QPainter, QPen, QTextCharFormat, QTextCursor, QTextLine
+from PySide6.QtCore import QLineF, QPointF, QRectF, Qt
+from PySide6.QtGui import QPainter, QPen, QTextBlock, QTextCharFormat, QTextCursor, QTextLine
 from PySide6.QtWidgets import QTextEdit
 
 from glyphscope.base.visible import visible
@@ -21,7 +21,7 @@ from glyphscope_gui.runs.text_view import TextView
 from glyphscope_gui.shared.language import tr
 from glyphscope_gui.shared.text_edits import marked
 from glyphscope_gui.shared.text_places import TextPlaces
-from glyphscope_gui.shared.verdict import FORCED, VERDICTS, Verdict, paint_line
+from glyphscope_gui.shared.verdict import FORCED, VERDICTS, Verdict, paint_line, paint_lines
 from glyphscope_gui.slices import Steps
 from glyphscope_gui.theme import theme
 
@@ -178,33 +178,36 @@ class StageText:
 
     def boxes(self, start: int, end: int) -> list[QRectF]:
         """The place of these characters, a box for each line, in the document's coordinates."""
-        end = min(end, self.places.characters)
-        if end <= start:
-            return []
+        return list(self._boxes([(start, end)]))
+
+    def _boxes(self, ranges: Iterable[tuple[int, int]]) -> Iterator[QRectF]:
+        """The boxes of several ranges of characters, each after the one before. One block of text has many: what is
+        read of it is read once.
+        """
         document, layout = self.view.document(), self.view.document().documentLayout()
-        position, stop = self.places.position(start), self.places.position(end)
-        block = document.findBlock(position)
         ascent, descent = self.view.looks.metrics.ascent(), self.view.looks.metrics.descent()
-        boxes = []
-        while block.isValid() and block.position() < stop:
-            if not block.isVisible():
-                block = block.next()
+        block, known = QTextBlock(), -1
+        for start, end in ranges:
+            if (end := min(end, self.places.characters)) <= start:
                 continue
-            top = layout.blockBoundingRect(block).topLeft()
-            text = block.layout()
-            a, b = max(position - block.position(), 0), min(stop - block.position(), block.length() - 1)
-            number = text.lineForTextPosition(a).lineNumber() if a < b else text.lineCount()
-            while number < text.lineCount():
-                line = text.lineAt(number)
-                begin = line.textStart()
-                if begin >= b:
+            position, stop = self.places.position(start), self.places.position(end)
+            if not (block.isValid() and block.contains(position)):
+                block = document.findBlock(position)
+            while block.isValid() and (first := block.position()) < stop:
+                if block.isVisible():
+                    if known != first:
+                        known, top, text = first, layout.blockBoundingRect(block).topLeft(), block.layout()
+                        lines, length = text.lineCount(), block.length() - 1
+                    a, b = max(position - first, 0), min(stop - first, length)
+                    number = text.lineForTextPosition(a).lineNumber() if a < b else lines
+                    while number < lines and (begin := (line := text.lineAt(number)).textStart()) < b:
+                        left, right = _x(line, max(a, begin)), _x(line, min(b, begin + line.textLength()))
+                        base = top.y() + line.y() + line.ascent()
+                        yield QRectF(top.x() + left, base - ascent, right - left, ascent + descent)
+                        number += 1
+                if first + block.length() >= stop:
                     break
-                left, right = _x(line, max(a, begin)), _x(line, min(b, begin + line.textLength()))
-                base = top.y() + line.y() + line.ascent()
-                boxes.append(QRectF(top.x() + left, base - ascent, right - left, ascent + descent))
-                number += 1
-            block = block.next()
-        return boxes
+                block = block.next()
 
     # -- painting, in the document's coordinates ---------------------------------------------------------------
 
@@ -251,11 +254,14 @@ class StageText:
         for begin, end in self.parts.in_sight(first, last):
             start = max(bisect_right(tokens, begin, key=lambda token: token.start) - 1, 0)
             stop = bisect_right(tokens, end, key=lambda token: token.start)
-            for forced, group in groupby(tokens[start:stop], key=lambda token: token.step.forced):
-                if forced:
-                    run = list(group)
-                    for box in self.boxes(run[0].start, run[-1].end):
-                        paint_line(painter, FORCED, box.left(), box.right(), box.bottom() + 3)
+            runs = (
+                [*group]
+                for forced, group in groupby(tokens[start:stop], key=lambda token: token.step.forced)
+                if forced
+            )
+            boxes = self._boxes((run[0].start, run[-1].end) for run in runs)
+            lines = [QLineF(box.left(), box.bottom() + 3, box.right(), box.bottom() + 3) for box in boxes]
+            paint_lines(painter, FORCED, lines)
 
     def _paint_decided(self, painter: QPainter) -> None:
         painter.setPen(Qt.PenStyle.NoPen)

@@ -13,13 +13,15 @@ from collections.abc import Iterator
 
 from PySide6.QtCore import QElapsedTimer, QObject, Qt, QTimer, Signal
 
-from glyphscope.events import RunEvent
+from glyphscope.events import PromptEvaluated, PromptRendered, RunEvent, RunStarted, StageStarted
 from glyphscope_gui.runs.worker.jobs import Batch, Post
 
 INTERVAL_MS = 30
 """Milliseconds between two batches: thirty-three a second appear continuous."""
 SOON_MS = 1
 """Milliseconds before a post that is not an event, so that input is handled in between."""
+_BEGINNING = (RunStarted, StageStarted, PromptRendered, PromptEvaluated)
+"""Events for which views are shown that take as long as a batch of tokens, so these wait for the next batch."""
 MAX_POSTS = 260
 """Posts in one batch: at 2,000 tokens a second, about 180 come in one interval."""
 
@@ -77,14 +79,19 @@ class Mailbox(QObject):
             rest = self._posts[0] if self._posts else None
         self._since.restart()
         if rest is not None:
-            self._timer.start(INTERVAL_MS if isinstance(rest, RunEvent) else SOON_MS)
+            begins = posts and isinstance(posts[-1], _BEGINNING)
+            self._timer.start(INTERVAL_MS if isinstance(rest, RunEvent) and not begins else SOON_MS)
         if posts:
             self.batch.emit(Batch(job, posts))
 
     def _portion(self) -> Iterator[Post]:
-        """Events up to the next other post, or that post alone, as it takes as long to show as a batch of events."""
+        """Events up to the next other post, or that post alone, as it takes as long to show as a batch of events. So do
+        the events with which a run or a stage begins.
+        """
         for _ in range(MAX_POSTS):
             if self._posts:
                 yield (post := self._posts.popleft())
                 if not (isinstance(post, RunEvent) and self._posts and isinstance(self._posts[0], RunEvent)):
+                    return
+                if isinstance(post, _BEGINNING) and not isinstance(self._posts[0], _BEGINNING):
                     return
