@@ -67,6 +67,8 @@ class _ChartPlace(layouts.LateWidget[C]):
 
     def _made(self, draw: Callable[[C], object]) -> Steps:
         yield from import_charts()
+        self._slices.end_slice()
+        yield
         draw(self.widget)
 
     def _imported(self, make: Callable[[], C]) -> C:

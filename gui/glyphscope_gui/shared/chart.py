@@ -42,14 +42,13 @@ class Chart(FollowsLooks, LeavesWheel, pg.PlotWidget):  # type: ignore[misc]  # 
     fills = False
 
     def __init__(self, name: str, words: str, height: int, parent: QWidget | None = None) -> None:
-        super().__init__(parent, background=None)
+        super().__init__(parent, background=None, enableMenu=False)
         named(self, name, words)
         self._lines = height / 15
         self._height = height
         self.setFrameShape(pg.PlotWidget.Shape.NoFrame)
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.setMouseEnabled(x=False, y=False)
-        self.setMenuEnabled(False)
         self.hideButtons()
         self.setMouseTracking(True)
         self.getViewBox().setDefaultPadding(0.02)
