@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from itertools import accumulate, groupby
 from typing import Literal, TypeAlias
 
-from rapidfuzz.distance import Indel
-
 from glyphscope.base.figures import duration_ms
 from glyphscope.base.lines import common_length
 from glyphscope.base.shorten import listed
@@ -259,6 +257,8 @@ def _edits(one: Sequence[str], other: Sequence[str]) -> Iterator[tuple[Kind, str
         yield from (("removed", text) for text in one)
         yield from (("added", text) for text in other)
         return
+    from rapidfuzz.distance import Indel  # 1 MB, which a first prompt does without
+
     for block in Indel.opcodes(one, other):
         old, new = one[block.src_start : block.src_end], other[block.dest_start : block.dest_end]
         if block.tag == "equal":

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from PySide6.QtCore import QEvent, QObject, QSize, Qt
 from PySide6.QtGui import QAction, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QHeaderView, QMenu, QMenuBar, QTreeWidget, QTreeWidgetItem, QWidget
-from rapidfuzz import fuzz, process
 
 from glyphscope_gui.shared.labels import named
 from glyphscope_gui.shared.language import tr
@@ -60,6 +59,8 @@ def matching(commands: Sequence[Command], typed: str) -> list[Command]:
     found = [each for each in commands if all(word in each.words.casefold() for word in typed_words)]
     if found or not typed_words:
         return found
+    from rapidfuzz import fuzz, process  # only here: most windows do without it
+
     names = [each.path[-1].casefold() for each in commands]
     ranked = process.extract(typed.casefold(), names, scorer=fuzz.WRatio, score_cutoff=FITS, limit=8)
     return [commands[place] for _name, _score, place in ranked]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import psutil
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from glyphscope.base.errors import ModelError
@@ -96,14 +95,14 @@ class IdleModelPresenter(QObject):
         self.ended.emit(result)
 
     def _wait_for_idle(self) -> None:
-        psutil.cpu_percent()  # the next call returns the load since this one
+        _load()  # the next call returns the load since this one
         self._idle.start()
 
     def _ask_for_batches(self) -> None:
         runs = self._context.runs
         if runs.is_busy or not self._context.settings.value.read_ahead or on_battery():
             return
-        if psutil.cpu_percent() > MAX_OTHERS * 100:
+        if _load() > MAX_OTHERS * 100:
             self._wait_for_idle()
         else:
             runs.queries.ask("unmeasured", is_unmeasured, self._measure)
@@ -125,8 +124,17 @@ class IdleModelPresenter(QObject):
         self.measured.emit(error)
 
 
+def _load() -> float:
+    """The processors' load in percent since the last call."""
+    import psutil  # here and below, as a window without a model does without it
+
+    return psutil.cpu_percent()
+
+
 def on_battery() -> bool:
     """Whether work ahead of a run would use a battery. False if the system does not report that, as in a container."""
+    import psutil
+
     try:
         battery = psutil.sensors_battery()
     except (AttributeError, OSError, RuntimeError, ValueError):

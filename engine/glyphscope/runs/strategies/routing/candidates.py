@@ -13,15 +13,11 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import msgspec
-import rapidfuzz
-from rapidfuzz import fuzz, process
 
 from glyphscope.base import resources
 from glyphscope.base.errors import PromptError, find_named
 from glyphscope.base.structs import ready
 from glyphscope.events import NameCandidate, RouterSettings
-
-LIBRARY = f"rapidfuzz {rapidfuzz.__version__}"
 
 MIN_SCORE = 84.0
 """Of 100: about one letter in seven is wrong, missing or added."""
@@ -104,6 +100,13 @@ def _key(words: Iterable[str]) -> str:
     return " ".join(word.casefold().translate(_APOSTROPHES) for word in words)
 
 
+def library() -> str:
+    """The library that scores, with its version."""
+    import rapidfuzz
+
+    return f"rapidfuzz {rapidfuzz.__version__}"
+
+
 def _pieces(text: str, longest: int) -> Iterable[_Piece]:
     words = list(_WORD.finditer(text))
     keys = [_key((word[0],)) for word in words]
@@ -127,6 +130,8 @@ def _written(pieces: Sequence[_Piece], known: Sequence[_Known]) -> Iterable[_Mat
 
 def _alike(pieces: Sequence[_Piece], known: Sequence[_Known]) -> Iterable[_Match]:
     """The names that are similar to a piece. A piece may have one word more than the name: `gjallar horn`."""
+    from rapidfuzz import fuzz, process  # here and above, as only a router with known names needs it
+
     compared = [one for one in known if len(one.key) >= MIN_FUZZY and one.key.count(" ") < MAX_WORDS]
     asked = [piece for piece in pieces if len(piece.key) >= MIN_FUZZY - 1]
     compared = compared[: MAX_COMPARISONS // max(1, len(asked))]

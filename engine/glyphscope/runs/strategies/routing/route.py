@@ -34,7 +34,7 @@ from glyphscope.runs.strategies.decode import Generated, ending_of
 from glyphscope.runs.strategies.generate import GenerationTask, call_task
 from glyphscope.runs.strategies.repair import generate_repaired
 from glyphscope.runs.strategies.request import generate_under
-from glyphscope.runs.strategies.routing.candidates import LIBRARY, find_candidates
+from glyphscope.runs.strategies.routing.candidates import find_candidates, library
 from glyphscope.runs.strategies.turns import expected_calls
 from glyphscope.turns import TurnOptions
 from glyphscope.validation.reasons import LocatedReason, Reason, no_tool, values_in_words
@@ -125,7 +125,7 @@ def route(
     settings = context.request.router
     yield context.emitter.enter(ROUTER, "Router", ROUTER)
     if settings.names and not exchanges:
-        yield context.emitter.stamp(CandidatesFound(candidates=candidates, library=LIBRARY))
+        yield context.emitter.stamp(CandidatesFound(candidates=candidates, library=library()))
     generated = yield from generate_repaired(context, _routing_task(context, candidates, exchanges))
     if not generated.valid:
         return None, generated
