@@ -128,7 +128,8 @@ def _load() -> float:
     """The processors' load in percent since the last call."""
     import psutil  # here and below, as a window without a model does without it
 
-    return psutil.cpu_percent()
+    load: float = psutil.cpu_percent()
+    return load
 
 
 def on_battery() -> bool:
