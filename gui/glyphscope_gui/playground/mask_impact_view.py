@@ -110,7 +110,8 @@ class MaskImpactTable(WholeTable):
 
     def _fit(self) -> None:
         needed = self.widest(FIELD) + CELL
-        tokens = self.fontMetrics().horizontalAdvance(_USUAL_TOKENS) + CELL
+        usual = self.fontMetrics().horizontalAdvance(_USUAL_TOKENS) + CELL
+        tokens = max(usual, self.horizontalHeader().sectionSizeHint(MASKED))
         room = self.viewport().width() - self.columnWidth(TAKEN)
         are_hidden = room < needed + tokens
         self.setColumnHidden(MASKED, are_hidden)
