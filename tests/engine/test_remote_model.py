@@ -16,6 +16,7 @@ from cli_command import command
 from glyphscope.base.errors import ModelError
 from glyphscope.events import (
     Aborted,
+    LimitReached,
     PromptRendered,
     RepairSettings,
     RunFailed,
@@ -245,6 +246,16 @@ def test_the_loop_runs_at_an_endpoint_with_results_in_the_users_role(tmp_path):
             "system", "user", "assistant"
         }  # fmt: skip
     assert isinstance(events[-1], RunFinished | RunFailed)
+
+
+@pytest.mark.parametrize(("usage", "used"), [((), 1), ((counted(5, 100),), 100), ((counted(5, 512),), 512)])
+def test_an_answer_that_an_endpoint_cuts_is_not_said_to_fill_a_context_that_is_unknown(usage, used):
+    cut = Answer((chunk("It is"), chunk(finish="length"), *usage, DONE))
+    with endpoint(cut) as server, remote(server) as model:
+        events = list(run(request(strategy="loop", constraint="off"), model, RecordedInteraction(())))
+    (limit,) = (event for event in events if isinstance(event, LimitReached))
+    assert (limit.limit, limit.allowed, limit.used) == ("max_tokens", 512, used)
+    assert ("The endpoint cut off" in limit.message) == (used < 512)
 
 
 @pytest.mark.slow

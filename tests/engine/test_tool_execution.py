@@ -298,6 +298,15 @@ def test_invalid_edited_arguments_do_not_run(arguments, code):
     assert (result.ok, result.code, result.fault) == (False, code, "denied") and not box.calls
 
 
+def test_an_edit_of_1_to_true_is_an_edit():
+    box = Box(search=lambda **_: 1)
+    call = msgspec.structs.replace(SEARCH, arguments={"query": "x", "max_results": 1})
+    interaction = Person(box, Decision(action="allow", arguments={"query": "x", "max_results": True}))
+    events, result = run_tool(interaction, call, approvals=())
+    assert of(ApprovalGiven, events)[0].edited
+    assert (result.ok, result.code) == (False, "TYPE_MISMATCH") and not box.calls
+
+
 def test_edited_arguments_have_the_same_size_limit():
     interaction = Person(Box(search=lambda query: 1), Decision(action="allow", arguments={"query": "y" * 99}))
     _, result = run_tool(interaction, approvals=(), loop=LoopSettings(max_tool_args_bytes=50))

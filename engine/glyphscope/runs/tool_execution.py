@@ -6,6 +6,7 @@ Only a bug in Glyphscope ends the run.
 
 from __future__ import annotations
 
+import json
 import math
 import threading
 import time
@@ -292,7 +293,7 @@ def _checked(context: Context, tool: str, outcome: Outcome) -> Outcome:
 
 def _given(call: events.CallReady, decision: Decision) -> events.ApprovalGiven:
     changed = decision.arguments
-    edited = decision.action == "allow" and changed is not None and changed != call.arguments
+    edited = decision.action == "allow" and changed is not None and not _same(changed, call.arguments)
     return events.ApprovalGiven(
         call=call.call,
         action=decision.action,
@@ -302,6 +303,15 @@ def _given(call: events.CallReady, decision: Decision) -> events.ApprovalGiven:
         by=decision.by,
         reason=decision.reason,
     )
+
+
+def _same(edited: dict[str, Any], written: dict[str, Any]) -> bool:
+    """Whether arguments are the same JSON: to Python, true, 1 and 1.0 are equal."""
+    try:
+        texts = [json.dumps(value, sort_keys=True) for value in (edited, written)]
+    except (ValueError, TypeError, RecursionError):  # it is not JSON, as its check will say
+        return False
+    return texts[0] == texts[1]
 
 
 def _arguments_guard(context: Context, arguments: dict[str, Any]) -> events.LimitReached | None:

@@ -106,7 +106,9 @@ def _of_members(info: inspect.StructType, members: dict[str, Any], path: Path) -
         if name in kinds:
             yield from _of(kinds[name], item, (*path, name))
         else:
-            yield (*path, name), no_such(name, tuple(kinds), f"A {info.cls.__name__}")
+            kind = info.cls.__name__
+            article = "An" if kind[0] in "AEIOU" else "A"
+            yield (*path, name), no_such(name, tuple(kinds), f"{article} {kind}")
 
 
 def _fits(info: inspect.Type, value: Any) -> bool:

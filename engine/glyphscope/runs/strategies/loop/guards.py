@@ -92,10 +92,15 @@ class Guards:
         return None
 
     def cut_answer(self, tokens: int) -> LimitReached:
-        """The limit that cut off an answer: the tokens of a turn, or the model's context."""
+        """The limit that cut off an answer: the tokens of a turn, or the model's context. An endpoint only says that it
+        cut the answer off.
+        """
         allowed = self._context.request.max_tokens
-        if tokens >= allowed:
+        remote = self._context.model.info.kind == "remote"
+        if tokens >= allowed or remote:
             message = "The answer was cut off."
+            if tokens < allowed:
+                message = "The endpoint cut off the answer, at its own limit or where its context is full."
             return LimitReached(limit="max_tokens", allowed=allowed, used=tokens, message=message)
         context = self._context.model.info.context
         message = "The answer was cut off where the model's context is full."
