@@ -20,8 +20,10 @@ from urllib.parse import urlsplit
 from glyphscope.base.errors import GlyphscopeError, RegistryError
 from glyphscope.events import LimitReached, Message
 from glyphscope.events.encoding import encode_json, whole_text
+from glyphscope.explain.segments import reasoning_tokens
 from glyphscope.registry import to_openai
 from glyphscope.runs.emitter import span_ids
+from glyphscope.runs.stage_words import prompt_tokens
 from glyphscope.store.exports.forms import RunExporter
 from glyphscope.store.exports.recorded_run import RecordedRun
 from glyphscope.store.exports.steps import Execution, RunSteps, StepGeneration, run_steps
@@ -300,12 +302,12 @@ class _Trace:
 
     def _agent(self) -> dict[str, Any]:
         request, state = self._run.run.request, self._run.state
-        prompts = [made.stage.prompt for made in self._run.generations if made.stage.prompt is not None]
+        prompts = [prompt_tokens(made.stage) for made in self._run.generations]
         attributes = {
             **self._common("invoke_agent"),
             "gen_ai.agent.name": AGENT,
-            "gen_ai.usage.input_tokens": sum(prompt.tokens for prompt in prompts) or None,
-            "gen_ai.usage.output_tokens": sum(len(made.stage.tokens) for made in self._run.generations),
+            "gen_ai.usage.input_tokens": sum(asked for asked, _ in prompts) or None,
+            "gen_ai.usage.output_tokens": sum(made.stage.token_count for made in self._run.generations),
             "glyphscope.run.id": self._run.run.started.run,
             "glyphscope.outcome": "incomplete" if state.outcome == "running" else state.outcome,
             "glyphscope.strategy": request.strategy,
@@ -324,7 +326,7 @@ class _Trace:
 
     def _chat(self, made: StepGeneration) -> dict[str, Any]:
         request, stage = self._run.run.request, made.stage
-        sampling, prompt = request.sampling, stage.prompt
+        sampling, prompt = request.sampling, prompt_tokens(stage)
         attributes = {
             **self._common("chat"),
             "gen_ai.request.stream": True,
@@ -335,15 +337,8 @@ class _Trace:
             "gen_ai.request.max_tokens": request.max_tokens,
             "gen_ai.request.stop_sequences": request.stop,
             "gen_ai.response.finish_reasons": (_finish_reason(made),),
-            "gen_ai.usage.output_tokens": len(stage.tokens)
-            if stage.finished is None
-            else stage.finished.tokens,
-            "gen_ai.usage.reasoning.output_tokens": sum(
-                len(stage.tokens_between(part.start, part.end))
-                for part in stage.segments
-                if part.kind == "reasoning"
-            )
-            or None,
+            "gen_ai.usage.output_tokens": stage.token_count,
+            "gen_ai.usage.reasoning.output_tokens": reasoning_tokens(stage) or None,
             "glyphscope.stage.name": stage.name,
             "glyphscope.stage.kind": stage.kind,
             "glyphscope.tokens.forced": stage.forced,
@@ -352,9 +347,9 @@ class _Trace:
             address = urlsplit(self._model.path)
             port = address.port or (443 if address.scheme == "https" else 80)
             attributes |= {"server.address": address.hostname, "server.port": port}
-        if prompt is not None and prompt.tokens:
-            attributes["gen_ai.usage.input_tokens"] = prompt.tokens
-            attributes["gen_ai.usage.cache_read.input_tokens"] = prompt.cached
+        if prompt[0]:
+            attributes["gen_ai.usage.input_tokens"] = prompt[0]
+            attributes["gen_ai.usage.cache_read.input_tokens"] = prompt[1]
         if made.first_token is not None:
             attributes["gen_ai.response.time_to_first_chunk"] = made.first_token - made.began
         if self._content:

@@ -5,12 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from functools import partial
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 import msgspec
 import pytest
 
+from glyphscope.evals.ab import trial_of
+from glyphscope.evals.costs import run_figures
+from glyphscope.evals.matrix.plan import Matrix, plan_of
+from glyphscope.evals.results.folder import ResultFolder
+from glyphscope.evals.running import LocalWorkers, evaluate
 from glyphscope.events import (
     CallReady,
     Message,
@@ -27,12 +33,12 @@ from glyphscope.events import (
 )
 from glyphscope.models import RecordedModel
 from glyphscope.models.interface import GenerateRequest
-from glyphscope.models.remote import DIALECTS
+from glyphscope.models.remote import DIALECTS, open_remote, read_address
 from glyphscope.registry import default_registry, to_openai
-from glyphscope.runs import RunState, answer_messages, reduce_event, settle
+from glyphscope.runs import RunState, answer_messages, reduce_event, run_state, settle
 from glyphscope.runs.strategies import run
 from glyphscope.store import first_difference
-from scripted_endpoint import DONE, Answer, Endpoint, chunk, endpoint, remote
+from scripted_endpoint import DONE, Answer, Endpoint, chunk, counted, endpoint, remote
 
 REGISTRY = default_registry()
 TOOLS = tuple(to_openai(REGISTRY))
@@ -58,6 +64,31 @@ ONE = (call(0, "search"), call(0, "", '{"query": '), call(0, "", '"AI"}'))
 
 def text_of(events: list[Any]) -> str:
     return "".join(event.step.text for event in events if isinstance(event, Token))
+
+
+def test_tokens_are_those_that_the_endpoint_counts_wherever_they_are_shown(tmp_path: Path) -> None:
+    said = Answer((*ONE, chunk(finish="tool_calls"), counted(50, 31, 20), DONE))
+    calls = [{"tools": ["search"], "arguments": {"query": "AI"}}]
+    suite = {"glyphscope_suite": 1, "name": "s", "about": "x", "registry": "default"}
+    suite |= {"scenarios": [{"id": "a", "prompt": "x", "expect": {"calls": calls}}]}
+    (tmp_path / "s.json").write_text(json.dumps(suite))
+    with endpoint(said) as server:
+        with remote(server) as model:
+            state = run_state(run(request(), model))
+        matrix = Matrix(
+            suites=(str(tmp_path / "s.json"),),
+            models=(server.url,),
+            constraints=("off",),
+            notations=("native",),
+        )
+        workers = LocalWorkers(lambda _name: open_remote(read_address(server.url)))
+        *_, last = evaluate(plan_of(matrix), tmp_path / "out", workers=workers)
+    assert (len(state.tokens), state.present.token_count, state.token_count) == (4, 31, 31)
+    figures = run_figures(state)
+    assert (figures.tokens, figures.prompt_tokens, figures.cached) == (31, 50, 20)
+    assert trial_of(state).tokens == 31
+    (sample,) = ResultFolder.open(last.folder).samples()
+    assert (sample.decoded, sample.prompt_tokens) == (31, 50)
 
 
 # -- what is sent ----------------------------------------------------------------------------------------------------

@@ -21,6 +21,7 @@ from glyphscope.events import RunRequest
 from glyphscope.runs import RunState
 from glyphscope.runs.expected import difference_of
 from glyphscope.runs.prepared import request_of
+from glyphscope.runs.stage_words import prompt_tokens
 
 ENOUGH = 6
 """With fewer seeds the exact test cannot be significant: with all on one side, p is 2 / 2^n, which is 0.06 for five."""
@@ -95,7 +96,7 @@ def fault_of(state: RunState) -> str:
 
 def trial_of(state: RunState) -> Trial:
     """The verdict on a finished run; `ok` None for any other."""
-    tokens = sum(len(stage.tokens) for stage in state.stages)
+    tokens = state.token_count
     if state.failed is not None or state.finished is None or state.outcome == "cancelled":
         why = state.failed.message if state.failed is not None else "stopped"
         return Trial(ok=None, why=why, tokens=tokens)
@@ -153,8 +154,8 @@ class AbResults:
         )
 
     def _prompt_tokens(self, arm: str) -> int | None:
-        prompts = (state.prompt for (of, _), state in self.states.items() if of == arm)
-        return next((prompt.tokens for prompt in prompts if prompt is not None and prompt.tokens), None)
+        prompts = (prompt_tokens(state.present)[0] for (of, _), state in self.states.items() if of == arm)
+        return next(filter(None, prompts), None)
 
 
 def ab_report(

@@ -36,7 +36,8 @@ def run_figures(state: RunState) -> RunFigures:
     prompts = [prompt_tokens(stage) for stage in state.stages]
     read = sum(tokens for tokens, _ in prompts)
     seconds = sum(_seconds(stage) for stage in written)
-    timed = sum(len(stage.tokens) for stage in written)
+    timed = sum(stage.token_count for stage in written)
+    several = sum(len(stage.tokens) for stage in written) > 1
     return RunFigures(
         tokens=timed,
         forced=sum(stage.forced for stage in written),
@@ -46,7 +47,7 @@ def run_figures(state: RunState) -> RunFigures:
         cached=sum(cached for _, cached in prompts) if read else None,
         first_token_ms=written[0].tokens[0].t * 1000 if written else None,
         total_ms=state.worked_ms,
-        tokens_per_second=timed / seconds if timed > 1 and seconds > 0 else None,
+        tokens_per_second=timed / seconds if several and seconds > 0 else None,
     )
 
 

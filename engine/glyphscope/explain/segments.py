@@ -82,7 +82,9 @@ def _add(costs: dict[PartKind, PartCost], kind: PartKind, stage: StageState, tok
 
 
 def reasoning_tokens(stage: StageState) -> int:
-    """The number of reasoning tokens in the text."""
+    """The number of reasoning tokens in the text; 0 if an endpoint's pieces are not its tokens."""
+    if stage.token_count != len(stage.tokens):
+        return 0
     parts = (part for part in stage.segments if part.kind == "reasoning")
     return sum(len(stage.tokens_between(part.start, part.end)) for part in parts)
 

@@ -133,6 +133,11 @@ class StageState:
         return self._pieces[0] if self._pieces else ""
 
     @property
+    def token_count(self) -> int:
+        """The number of tokens: that of its end if it has one, as an endpoint's pieces need not be tokens."""
+        return (self.finished.tokens if self.finished is not None else 0) or len(self.tokens)
+
+    @property
     def place(self) -> StagePlace:
         """The facts that decide its constraint."""
         return self.earlier._replace(kind=self.kind)
@@ -279,10 +284,7 @@ class RunState:
         """
         if self.finished is not None:
             return self.finished.tokens
-        return sum(
-            (stage.finished.tokens if stage.finished is not None else 0) or len(stage.tokens)
-            for stage in self.stages
-        )
+        return sum(stage.token_count for stage in self.stages)
 
     @property
     def worked_ms(self) -> float | None:

@@ -18,6 +18,7 @@ from glyphscope.evals.results.words import REASON_WORDS
 from glyphscope.evals.suites.suite import Scenario, expected_words
 from glyphscope.events import Message, Sampling, ToolCall
 from glyphscope.events.encoding import encode_json
+from glyphscope.runs.stage_words import prompt_tokens
 from glyphscope.store.exports import RecordedRun
 from glyphscope.store.exports.steps import Execution, RunSteps, StepGeneration, run_steps, wall_clock
 
@@ -229,9 +230,8 @@ def _logprobs(made: StepGeneration) -> list[Document] | None:
 
 def _usage(made: StepGeneration) -> Document:
     """Tokens by Inspect's names: the prompt's tokens in the cache are counted separately."""
-    prompt = made.stage.prompt
-    asked, cached = (prompt.tokens, min(prompt.cached, prompt.tokens)) if prompt is not None else (0, 0)
-    answered = len(made.stage.tokens) if made.stage.finished is None else made.stage.finished.tokens
+    asked, cached = prompt_tokens(made.stage)
+    cached, answered = min(cached, asked), made.stage.token_count
     return {
         "input_tokens": asked - cached,
         "input_tokens_cache_read": cached,

@@ -73,7 +73,7 @@ def budgets(
     if request.strategy == "loop":
         limits = request.loop
         turns = max((stage.turn for stage in state.stages), default=0)
-        tokens = sum(len(stage.tokens) for stage in state.stages)
+        tokens = sum(stage.token_count for stage in state.stages)
         for name, title, used, most in (
             ("max_turns", tr("Turns"), turns, limits.max_turns),
             ("max_total_tokens", tr("Tokens"), tokens, limits.max_total_tokens),

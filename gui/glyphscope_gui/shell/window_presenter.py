@@ -358,7 +358,7 @@ def figures(state: RunState) -> list[str]:
         begin = state.evaluated.t
     seconds = tokens[-1].t - begin
     if len(tokens) > 1 and seconds > 0:
-        words.append(rate(len(tokens) / seconds))
+        words.append(rate(state.present.token_count / seconds))
     first = next(stage.tokens[0].t for stage in state.stages if stage.tokens)
     words.append(tr("first token {time}", time=duration(first)))
     sampled = len(tokens) - state.forced
@@ -368,7 +368,7 @@ def figures(state: RunState) -> list[str]:
         words.append(tr("{forced:,} of {tokens:,} tokens forced", forced=state.forced, tokens=len(tokens)))
     texts = [stage for stage in state.stages if stage.tokens]
     if len(texts) > 1:
-        total = sum(len(stage.tokens) for stage in texts)
+        total = sum(stage.token_count for stage in texts)
         words.append(tr("{tokens:,} tokens in {stages} stages", tokens=total, stages=len(texts)))
     return words
 

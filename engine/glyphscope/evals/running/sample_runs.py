@@ -36,6 +36,7 @@ from glyphscope.runs import Interaction, NonInteractive, RunState, history_after
 from glyphscope.runs.answer_notes import copied_values
 from glyphscope.runs.prepared import PreparedRequest, prepare
 from glyphscope.runs.settling import settle
+from glyphscope.runs.stage_words import prompt_tokens
 from glyphscope.runs.strategies import continue_aborted, run
 from glyphscope.store.files import now
 from glyphscope.tools import ToolSource
@@ -212,9 +213,9 @@ def _with_costs(sample: Sample, states: Sequence[RunState]) -> Sample:
     return msgspec.structs.replace(
         sample,
         copied_values=sum(len(copied_values(state, stage)) for state in states for stage in state.stages),
-        prompt_tokens=sum(stage.prompt.tokens for stage in stages if stage.prompt is not None),
+        prompt_tokens=sum(prompt_tokens(stage)[0] for stage in stages),
         instructions=_instructions(states[0]),
-        decoded=sum(len(stage.tokens) for stage in stages),
+        decoded=sum(stage.token_count for stage in stages),
         forced=sum(stage.forced for stage in stages),
         characters=sum(len(stage.text) for stage in stages),
         bytes=sum(len(stage.text.encode("utf-8", "replace")) for stage in stages),
