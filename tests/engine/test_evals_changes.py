@@ -85,6 +85,30 @@ def test_another_seed_another_suite_and_other_sequences_are_noted(result):
     assert any("batch sizes differ (1, 8)" in note for note in found.notes)
 
 
+def test_another_model_under_the_same_name_and_other_versions_are_noted(result):
+    manifest, samples = result
+    first = manifest.arms[0]
+    known = msgspec.structs.replace(manifest.models[first.model], sha256="1" * 64)
+    facts = {"server": "vLLM 1", "sha256": "2" * 64}
+    versions = {**manifest.versions, "glyphscope": "0.0"}
+    one = msgspec.structs.replace(manifest, models={**manifest.models, first.model: known})
+    other = {first.model: msgspec.structs.replace(known, **facts)}
+    notes = changes_between(
+        (one, samples), (msgspec.structs.replace(manifest, models=other, versions=versions), samples)
+    ).notes
+    assert any("(SHA-256 11111111; 22222222)" in note for note in notes)
+    assert any("server" in note and "; vLLM 1)" in note for note in notes)
+    assert any(note.startswith("The versions differ (glyphscope ") for note in notes)
+    renamed = tuple(msgspec.structs.replace(each, model=f"elsewhere/{each.model}") for each in manifest.arms)
+    assert renamed[0].id == first.id
+    for sha256, differ in (("", True), ("1" * 64, False)):  # a file may be elsewhere
+        known = msgspec.structs.replace(known, sha256=sha256)
+        was = msgspec.structs.replace(manifest, models={first.model: known})
+        now = msgspec.structs.replace(manifest, arms=renamed, models={renamed[0].model: known})
+        notes = changes_between((was, samples), (now, samples)).notes
+        assert any("models of the same name differ" in note for note in notes) == differ
+
+
 def test_the_command_fails_on_a_regression_when_asked_to(tmp_path):
     before = made_result(tmp_path / "a", scenarios=4, trials=1)
     after = made_result(tmp_path / "b", scenarios=4, trials=1)

@@ -78,7 +78,7 @@ def changes_between(before: tuple[Manifest, Samples], after: tuple[Manifest, Sam
     return ResultChanges(
         arms=tuple(arm for arm, _ in found),
         changes=_listed([changed for _, changed in found], first, second),
-        notes=(*notes, *_suite_notes(one, other)),
+        notes=(*notes, *_suite_notes(one, other), *dict.fromkeys(_model_notes(pairs, one, other))),
     )
 
 
@@ -107,6 +107,28 @@ def _suite_notes(before: Manifest, after: Manifest) -> Iterator[str]:
     if before.sequence_count != after.sequence_count:
         counts = f"{before.sequence_count}, {after.sequence_count}"
         yield f"The batch sizes differ ({counts}): some changes may come from the last digits."
+
+
+def _model_notes(pairs: Sequence[tuple[Arm, Arm]], before: Manifest, after: Manifest) -> Iterator[str]:
+    """The differences of models that arms with the same id do not show, and of versions."""
+    for old, new in pairs:
+        one, other = before.models.get(old.model), after.models.get(new.model)
+        if one is None or other is None or old.id != new.id:
+            continue
+        if one.sha256 != other.sha256:
+            hashes = (each[:8] or "unknown" for each in (one.sha256, other.sha256))
+            yield f"The file of {one.name} differs (SHA-256 {'; '.join(hashes)})."
+        elif not one.sha256 and old.model != new.model:
+            yield f"The models of the same name differ ({old.model}; {new.model})."
+        if one.server != other.server:
+            yield f"The server of {one.name} differs ({one.server or 'none'}; {other.server or 'none'})."
+    differ = [
+        f"{name} {version}; {after.versions[name]}"
+        for name, version in before.versions.items()
+        if after.versions.get(name, version) != version
+    ]
+    if differ:
+        yield f"The versions differ ({', '.join(differ)})."
 
 
 def _compared(before: str, first: SampleTable, after: str, second: SampleTable) -> tuple[ArmChange, _Changed]:
