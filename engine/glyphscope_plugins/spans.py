@@ -23,6 +23,7 @@ from glyphscope.events.encoding import encode_json, whole_text
 from glyphscope.explain.segments import reasoning_tokens
 from glyphscope.registry import to_openai
 from glyphscope.runs.emitter import span_ids
+from glyphscope.runs.endings import failed_execution
 from glyphscope.runs.stage_words import prompt_tokens
 from glyphscope.store.exports.forms import RunExporter
 from glyphscope.store.exports.recorded_run import RecordedRun
@@ -410,6 +411,8 @@ class _Trace:
         state = self._run.state
         if state.failed is not None:
             return state.failed.code, whole_text(state.failed.message)
+        if (result := failed_execution(state)) is not None:
+            return result.code or result.fault, "The call failed."
         if state.outcome in ("invalid", "aborted"):
             codes = [each.code for stage in state.stages for each in stage.violations]
             return (codes[-1] if codes else state.finished.reason if state.finished else ""), "No valid call."

@@ -22,8 +22,8 @@ MAX_FILE = 600
 MOST = {
     "modules with one importer": 130,
     "modules that tests import": 281,
-    "lines of code": 130_698,
-    "lines of code without plug-ins": 126_159,
+    "lines of code": 130_760,
+    "lines of code without plug-ins": 126_222,
 }
 """They only fall; raise one with the reason here.
 
@@ -39,8 +39,8 @@ For types that a value between tags is said to have, and names of calls, also of
 records in which names came earlier. For conversations that a server keeps, in captures and bodies, and servers that
 make calls which a request forbids, or call answers complete that a limit cut. For results in bodies that come later
 than their calls, calls as APIs give them, and rules of grammars inside of rules. For another text size in slices, and
-charts that are imported statement by statement. For the help of a run without its work, names that no call keeps, and
-several calls of an API. Tests import more modules since packages do not list names for them alone.
+charts that are imported statement by statement. For the help of a run without its work, names that no call keeps,
+several calls of an API, and calls that are valid and fail. Tests import more modules since packages do not list names for them alone.
 """
 PLUGINS = "glyphscope_plugins"
 

@@ -3,13 +3,15 @@
 import pytest
 from msgspec.structs import replace
 
-from glyphscope.events import RunRequest, Token
+from glyphscope.base.errors import ToolError
+from glyphscope.events import ApprovalRule, RunRequest, Token
 from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry
-from glyphscope.runs import end_of, outcome_words, run_state, status_of
+from glyphscope.runs import NonInteractive, end_of, outcome_words, run_state, status_of
 from glyphscope.runs.strategies import run
 from glyphscope.store.history import kin_of
 from talks import BAD, SEARCH, numbered, talk
+from toolbox import Box
 
 
 def direct(script, constraint="off", **changes):
@@ -21,6 +23,18 @@ def direct(script, constraint="off", **changes):
         **changes,
     )
     return list(run(request, ScriptedModel(script)))
+
+
+def executed(action, tool):
+    request = RunRequest(
+        prompt="x", registry=default_registry().to_document(), constraint="off", dispatch=True,
+        approvals=(ApprovalRule(action=action),),
+    )  # fmt: skip
+    return list(run(request, ScriptedModel(SEARCH), NonInteractive({"demo": Box(search=tool)})))
+
+
+def fails(**_):
+    raise ToolError("No network.")
 
 
 @pytest.mark.parametrize(
@@ -63,6 +77,21 @@ def direct(script, constraint="off", **changes):
         ),
         (direct("word " * 9, tool_choice="none", max_tokens=3), "cut-off", "open", "cut off", "now 3"),
         (direct(SEARCH), "valid", "holds", "a valid call of search", ""),
+        (executed("allow", lambda **_: 1), "valid", "holds", "a valid call of search", ""),
+        (
+            executed("allow", fails),
+            "call-failed",
+            "impossible",
+            "call of search, which failed: No net",
+            "valid",
+        ),
+        (
+            executed("deny", fails),
+            "call-failed",
+            "impossible",
+            "a valid call of search, which was denied",
+            "valid",
+        ),
         (direct(BAD), "end-of-text", "impossible", "ended by the model (CONSTRAINT_MAX)", "mask"),
         (
             direct(BAD, "mask", grammar="root ::= [^\\x00]*"),

@@ -318,7 +318,8 @@ def test_a_time_is_written_for_its_day(time, words):
 ENDS = {
     "valid": "valid call", "valid answer": "valid answer",
     "judged": "verdict", "answered": "answered", "no-call": "answered without a call",
-    "cut-off": "the answer was cut off", "no-tool": "no tool was", "unanswered": "question", "aborted": "stopped early",
+    "cut-off": "the answer was cut off", "call-failed": "failed", "no-tool": "no tool was", "unanswered": "question",
+    "aborted": "stopped early",
     "failed": "failed", "unfinished": "not finished", "invalid": "valid call", "cancelled": "stopped", "limit": "limit",
     "refused": "constraint not met", "length": "token limit", "end-of-text": "the model", "stop-string": "stop string",
 }  # fmt: skip

@@ -19,6 +19,7 @@ from glyphscope.evals.results.words import mcnemar_words, points, share_words
 from glyphscope.evals.statistics import PairTable, Share, mcnemar, newcombe, share
 from glyphscope.events import RunRequest
 from glyphscope.runs import RunState
+from glyphscope.runs.endings import failed_execution
 from glyphscope.runs.expected import difference_of
 from glyphscope.runs.prepared import request_of
 from glyphscope.runs.stage_words import prompt_tokens
@@ -85,6 +86,8 @@ def fault_of(state: RunState) -> str:
     if state.outcome == "valid":
         found = difference_of(state)
         return "" if found is None else found.words
+    if (result := failed_execution(state)) is not None:
+        return f"the call of {result.tool} failed: {result.message}"
     fault = state.aborted or (state.violations[0] if state.violations else None)
     expected = "call" if state.asks_for_call else "answer"
     return (

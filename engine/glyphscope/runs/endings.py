@@ -20,7 +20,7 @@ from glyphscope.base.errors import (
     RequestError,
 )
 from glyphscope.base.translate import Translate, english
-from glyphscope.events import LimitReached, RunFailed, RunRequest, Status
+from glyphscope.events import LimitReached, RunFailed, RunRequest, Status, ToolResult
 from glyphscope.events.stream import FailureCode
 from glyphscope.runs.state import RunState
 
@@ -49,15 +49,16 @@ _COMPARED = (_HOLDS | {"valid relaxed"}) - {"judged"}
 """Outcomes of runs that are compared with the expected answer."""
 _UNEXPECTED = "unexpected"
 _NO_CALL = frozenset({"invalid", "length", "end-of-text", "stop-string"})
-_IMPOSSIBLE = _NO_CALL | {"aborted", "failed", "limit", "refused", "unanswered"}
+_IMPOSSIBLE = _NO_CALL | {"aborted", "failed", "call-failed", "limit", "refused", "unanswered"}
 
 
 def outcome_of(state: RunState) -> str:
     """How the run ended, in a word that lists and files have: `valid`, `valid relaxed` (with relaxed constraints),
     `valid answer` and `invalid answer` (another one than a call),
     `judged`, `answered`, `no-call` (answered although it could have called a tool), `no-tool`, `multi-intent`,
-    `cut-off` (an answer), `aborted CODE`, `failed CODE`, `unfinished`, `invalid`, or the reason of its end. After a
-    good end ` unexpected` follows if the request expects another answer.
+    `cut-off` (an answer), `call-failed` (a valid call whose execution failed, or was denied), `aborted CODE`,
+    `failed CODE`, `unfinished`, `invalid`, or the reason of its end. After a good end ` unexpected` follows if the
+    request expects another answer.
     """
     outcome = _outcome_of(state)
     return outcome if _difference(outcome, state) is None else f"{outcome} {_UNEXPECTED}"
@@ -96,6 +97,8 @@ def _outcome_of(state: RunState) -> str:
     ):
         return finished.reason
     answers = not state.asks_for_call
+    if not finished.valid and failed_execution(state) is not None:
+        return "call-failed"
     if not finished.valid:
         return (
             finished.reason if finished.reason != "complete" else "invalid answer" if answers else "invalid"
@@ -137,6 +140,7 @@ def outcome_words(outcome: str, tr: Translate = english) -> str:
         "answered": tr("answered"),
         "judged": tr("the judge gave its verdict"),
         "cut-off": tr("the answer was cut off"),
+        "call-failed": tr("the call failed"),
         "no-call": tr("answered without a call"),
         "no-tool": tr("no tool was chosen"),
         "multi-intent": tr("several requests in one prompt"),
@@ -193,6 +197,11 @@ def _words(kind: str, words: str, state: RunState, tr: Translate) -> str:
         if calls > 1:
             return tr("%n valid call(s)", "", calls)
         return tr("a valid call of {tool}", tool=state.call.tool) if state.call else tr("a valid answer")
+    if kind == "call-failed" and (result := failed_execution(state)) is not None:
+        if result.fault == "denied":
+            return tr("a valid call of {tool}, which was denied", tool=result.tool)
+        why = result.message.rstrip(".") or words
+        return tr("a valid call of {tool}, which failed: {why}", tool=result.tool, why=why)
     if kind == "cut-off":
         return tr("the answer was {cut}", cut=cut or tr("cut off at the token limit"))
     if kind == "no-call" and cut:
@@ -238,6 +247,8 @@ def _hint(kind: str, state: RunState, tr: Translate) -> str:
                 "Tools were available. Require a call in the settings, or prompt for something that a tool does."
             )
             return f"{_cut_hint(state, tr)} {call}" if _cut_words(state, tr) else call
+        case "call-failed":
+            return tr("Look at its result or approval: the call itself is valid.")
         case "cut-off" | "length":
             return _cut_hint(state, tr)
         case "stop-string":
@@ -275,6 +286,15 @@ def answered_without_call(state: RunState) -> bool:
     if state.answer is None or state.call is not None or state.started is None:
         return False
     return may_call(state.started.request)
+
+
+def failed_execution(state: RunState) -> ToolResult | None:
+    """The first execution that failed of a run that ends with its calls; None for a loop, which continues."""
+    request = state.started.request if state.started is not None else None
+    if request is None or not request.dispatch or request.strategy == "loop" or state.call is None:
+        return None
+    results = (event for stage in state.stages for event in stage.outline if isinstance(event, ToolResult))
+    return next((result for result in results if not result.ok), None)
 
 
 def may_call(request: RunRequest) -> bool:

@@ -35,6 +35,7 @@ _ANSWERS = {
     "no-tool": tr("no tool"),
     "multi-intent": tr("several requests"),
     "cut-off": tr("cut off"),
+    "call-failed": tr("call failed"),
     "aborted": tr("aborted"),
     "failed": tr("failed"),
     "limit": tr("limit"),
