@@ -40,7 +40,8 @@ records in which names came earlier. For conversations that a server keeps, in c
 make calls which a request forbids, or call answers complete that a limit cut. For results in bodies that come later
 than their calls, calls as APIs give them, and rules of grammars inside of rules. For another text size in slices, and
 charts that are imported statement by statement. For the help of a run without its work, names that no call keeps,
-several calls of an API, and calls that are valid and fail. Tests import more modules since packages do not list names for them alone.
+several calls of an API, and calls that are valid and fail. Tests import more modules since packages do not list names
+for them alone.
 """
 PLUGINS = "glyphscope_plugins"
 
@@ -216,7 +217,7 @@ def _modules() -> dict[str, Path]:
 
 
 class Facts(NamedTuple):
-    """The imports of a module, the names that its attributes are read from ("" for other values) with theirs, and its
+    """The imports of a module, the attributes that it reads by what they are read from ("" for other values), and its
     lines that are neither blank nor a comment nor a docstring.
     """
 
