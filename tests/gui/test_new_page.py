@@ -370,8 +370,8 @@ def test_a_setting_an_axis_an_event_a_keyword_or_a_notation_is_stated_once(
 ):
     change = re.findall(r"```diff\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text("utf-8"), re.S)[number]
     assert len(re.findall(r"^\+\+\+ ", change, re.M)) <= files
-    for folder in ("engine", "gui", "assets", "tests"):
-        shutil.copytree(ROOT / folder, tmp_path / folder)  # with the bytecode, which is used for unchanged modules
+    for folder in ("engine", "gui", "assets", "tests"):  # with the bytecode of modules that stay unchanged
+        shutil.copytree(ROOT / folder, tmp_path / folder)
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     (tmp_path / "change.diff").write_text(change, "utf-8")
     subprocess.run(["git", "apply", "change.diff"], cwd=tmp_path, check=True)
