@@ -45,7 +45,7 @@ def compile_rows(source: Path, made: Path, flags: Sequence[str]) -> str | None:
         return "there is no C compiler"
     part = made.with_suffix(".part")  # replaced at once: a running program has the old one open
     done = subprocess.run(
-        [compiler, *FLAGS, *flags, "-o", part, source], capture_output=True, text=True, check=False
+        [compiler, *FLAGS, *flags, "-o", part, source, "-lm"], capture_output=True, text=True, check=False
     )
     if done.returncode:
         part.unlink(missing_ok=True)

@@ -36,6 +36,10 @@ def best_token(logits: Logits) -> int:
     return best
 
 
+_EXACT = 16
+"""The largest logits whose weights are computed exactly: there are that many alternatives at most in usual runs."""
+
+
 class Evidence:
     """The raw distribution of one step: natural logarithms, probabilities, and the entropy in bits.
 
@@ -46,7 +50,8 @@ class Evidence:
         """`best` is the result of `best_token`, if known. Raises the same ModelError."""
         self._logits, self._allowed = logits, allowed
         self._best = logits[best_token(logits) if best is None else best]
-        self._total, self._mean, self._feasible = weigh(logits, self._best, allowed)
+        self._largest = top(logits, _EXACT)
+        self._total, self._mean, self._feasible = weigh(logits, self._largest, allowed)
         self._log_total = math.log(self._total)
 
     def logprob(self, token: int) -> float:
@@ -72,7 +77,7 @@ class Evidence:
         """The `count` most probable tokens and the chosen one, masked ones included; empty for a count of 0."""
         if count <= 0:
             return ()
-        ids = top(self._logits, count).tolist()
+        ids = (self._largest[:count] if count <= _EXACT else top(self._logits, count)).tolist()
         if draw.id not in ids:
             ids.append(draw.id)
         best, total = float(self._best), self._total

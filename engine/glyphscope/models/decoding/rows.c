@@ -68,15 +68,17 @@ INLINE double sum(Doubles values) {
     return all;
 }
 
-/* The sums of the weights e^(x - best), of the weights times x - best, and of the allowed weights. */
-void weigh(const float *row, size_t count, float best, const uint32_t *mask, double *sums) {
+/* The sums of the weights e^(x - best), of the weights times x - best, and of the allowed weights. The `most` largest
+   numbers, the best first, are exact unless they equal the last of them. */
+void weigh(const float *row, size_t count, const int64_t *largest, size_t most, const uint32_t *mask, double *sums) {
+    float best = row[largest[0]], bound = row[largest[most - 1]];
     Doubles totals = {0}, means = {0}, feasibles = {0};
     for (size_t at = 0; at < count;) {
         Floats total = {0}, mean = {0}, feasible = {0};
         for (size_t end = at + BLOCK; at < end && at < count; at += LANES) {
-            Floats x = next(row + at, row + count) - best;
+            Floats value = next(row + at, row + count), x = value - best;
             x = where(x < LEAST, LEAST + (Floats){0}, x);
-            Floats weight = exponential(x);
+            Floats weight = (Floats)((value <= bound) & (Ints)exponential(x));
             total += weight;
             mean += weight * x;
             if (mask) feasible += (Floats)((Ints)weight & allowed(mask, at));
@@ -86,6 +88,11 @@ void weigh(const float *row, size_t count, float best, const uint32_t *mask, dou
         feasibles += __builtin_convertvector(feasible, Doubles);
     }
     sums[0] = sum(totals), sums[1] = sum(means), sums[2] = sum(feasibles);
+    for (const int64_t *at = largest; row[*at] > bound; at++) {
+        double x = (double)row[*at] - best, weight = exp(x);
+        sums[0] += weight, sums[1] += weight * x;
+        if (mask && mask[*at / 32] >> *at % 32 & 1) sums[2] += weight;
+    }
 }
 
 /* Copies a row, with -inf in place of each number that is not allowed. */

@@ -125,21 +125,26 @@ def compiled() -> Any:
     except OSError:  # none, or for another system
         return None
     address, size = ctypes.c_void_p, ctypes.c_size_t
-    found.weigh.argtypes, found.weigh.restype = (address, size, ctypes.c_float, address, address), None
+    found.weigh.argtypes, found.weigh.restype = (address, size, address, size, address, address), None
     found.largest.argtypes, found.largest.restype = (address, size, size, address, address), size
     found.copy_allowed.argtypes, found.copy_allowed.restype = (address, size, address, address), None
     return found
 
 
-def weigh(logits: Logits, best: float, allowed: Allowed | None) -> Weights:
-    """The sums of a row whose largest logit is `best`: float32 in pieces, which are added in float64."""
+def weigh(logits: Logits, largest: NDArray[np.int64], allowed: Allowed | None) -> Weights:
+    """The sums of a row with these largest logits, the best first (`top`).
+
+    Their weights, often nearly all of the sums, are exact unless they equal the last of them; the others are summed as
+    float32 in pieces, which are added in float64.
+    """
     functions = compiled()
     if functions is None or not logits.flags.c_contiguous:
-        return _weigh(logits, np.float32(best), allowed)
-    sums = (ctypes.c_double * 3)()
-    bits = None if allowed is None else _address(allowed.bits)
-    functions.weigh(_address(logits), logits.size, best, bits, sums)
-    total, mean, feasible = sums
+        total, mean, feasible = _weigh(logits, largest, allowed)
+    else:
+        sums = (ctypes.c_double * 3)()
+        bits = None if allowed is None else _address(allowed.bits)
+        functions.weigh(_address(logits), logits.size, _address(largest), largest.size, bits, sums)
+        total, mean, feasible = sums
     return Weights(total, mean, total if allowed is None else feasible)
 
 
@@ -159,32 +164,44 @@ def _address(array: NDArray[Any]) -> int:
     return array.__array_interface__["data"][0]  # type: ignore[no-any-return]
 
 
-def _weigh(logits: Logits, best: np.float32, allowed: Allowed | None) -> Weights:
+def _weigh(logits: Logits, largest: NDArray[np.int64], allowed: Allowed | None) -> Weights:
     """The same with numpy."""
+    best, bound = logits[largest[0]], logits[largest[-1]]
+    exact = [token for token, logit in zip(largest.tolist(), logits[largest]) if logit > bound]
+    total, mean, feasible = _inexact(logits, exact, best, allowed)
+    for token in exact:
+        over = logits.item(token) - float(best)
+        weight = math.exp(over)
+        total += weight
+        mean += weight * over
+        feasible += weight if allowed is not None and token in allowed else 0.0
+    return Weights(total, mean, feasible)
+
+
+def _inexact(logits: Logits, exact: list[int], best: np.float32, allowed: Allowed | None) -> Weights:
+    """The sums without the tokens whose weights are exact."""
     many = allowed is not None and FEW < allowed.count < allowed.size - FEW
-    sums = _in_pieces(logits, best, allowed if many else None)
-    total, mean = sums.total, sums.mean
-    if math.isnan(mean):  # tokens that the model itself rules out: 0 times -inf
-        return _weigh(np.maximum(logits, best + _FLOOR), best, allowed)
-    if allowed is None:
-        return Weights(total, mean, total)
-    if many:
+    sums = _in_pieces(logits, exact, best, allowed if many else None)
+    if math.isnan(sums.mean):  # tokens that the model itself rules out: 0 times -inf
+        return _inexact(np.maximum(logits, best + _FLOOR), exact, best, allowed)
+    if allowed is None or many:
         return sums
     if allowed.count <= FEW:
-        return Weights(total, mean, _weights_of(logits[allowed.ids()], best))
+        return sums._replace(feasible=_weights_of(allowed.ids(), logits, exact, best))
     others = allowed.others()
     assert others is not None
-    excluded = _weights_of(logits[others], best)
-    if excluded < 0.9 * total:
-        return Weights(total, mean, total - excluded)
-    return _in_pieces(logits, best, allowed)  # as little would be left of the digits
+    excluded = _weights_of(others, logits, exact, best)
+    if excluded < 0.9 * sums.total:
+        return sums._replace(feasible=sums.total - excluded)
+    return _in_pieces(logits, exact, best, allowed)  # as little would be left of the digits
 
 
-def _weights_of(logits: Logits, best: np.float32) -> float:
-    return float(np.exp(logits - best).sum(dtype=np.float64))
+def _weights_of(ids: NDArray[np.int64], logits: Logits, exact: list[int], best: np.float32) -> float:
+    ids = ids[~np.isin(ids, exact)]
+    return float(np.exp(logits[ids] - best).sum(dtype=np.float64))
 
 
-def _in_pieces(logits: Logits, best: np.float32, allowed: Allowed | None) -> Weights:
+def _in_pieces(logits: Logits, exact: list[int], best: np.float32, allowed: Allowed | None) -> Weights:
     total = mean = feasible = 0.0
     weights, other = np.empty((2, min(_PIECE, logits.size)), np.float32)
     with np.errstate(invalid="ignore"):
@@ -193,6 +210,9 @@ def _in_pieces(logits: Logits, best: np.float32, allowed: Allowed | None) -> Wei
             weights, other = weights[: piece.size], other[: piece.size]
             np.subtract(piece, best, out=other)
             np.exp(other, out=weights)
+            for token in exact:
+                if start <= token < start + piece.size:
+                    weights[token - start] = 0.0
             total += float(weights.sum())  # in pairs: dot with ones is faster, with errors of 3e-6
             mean += float(np.dot(weights, other))
             if allowed is not None:
