@@ -22,8 +22,8 @@ MAX_FILE = 600
 MOST = {
     "modules with one importer": 130,
     "modules that tests import": 281,
-    "lines of code": 130_767,
-    "lines of code without plug-ins": 126_230,
+    "lines of code": 130_761,
+    "lines of code without plug-ins": 126_224,
 }
 """They only fall; raise one with the reason here.
 

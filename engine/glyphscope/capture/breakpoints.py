@@ -84,7 +84,7 @@ def read_rules(texts: Sequence[str]) -> BreakRules:
     return BreakRules(ALL in texts, VIOLATION in texts, frozenset(tools))
 
 
-class Paused(msgspec.Struct, frozen=True, kw_only=True):
+class Paused(msgspec.Struct, frozen=True, kw_only=True, tag="paused"):
     """The body of the request or answer `number`, of content type `kind`, which waits for at most `seconds`.
 
     `asked` is the body of the request that the server got, empty before.
@@ -126,7 +126,7 @@ class Paused(msgspec.Struct, frozen=True, kw_only=True):
         return not_valid(calls_of(Exchange(asked, answered, (piece,), Ended(0.0, "server"))))
 
 
-class Decision(msgspec.Struct, frozen=True):
+class Decision(msgspec.Struct, frozen=True, tag="decision"):
     """The decision on a paused request or answer. A `body` is sent in its place."""
 
     number: int
@@ -135,7 +135,7 @@ class Decision(msgspec.Struct, frozen=True):
     body: bytes | None = None
 
 
-class Released(msgspec.Struct, frozen=True):
+class Released(msgspec.Struct, frozen=True, tag="released"):
     """The request or answer no longer waits."""
 
     number: int

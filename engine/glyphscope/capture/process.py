@@ -43,12 +43,6 @@ class End(msgspec.Struct, frozen=True, tag="end"):
     """End the capture."""
 
 
-class Decided(msgspec.Struct, frozen=True, tag="decided"):
-    """Release what is paused."""
-
-    decision: Decision
-
-
 class Begun(msgspec.Struct, frozen=True, tag="begun"):
     """The capture has begun; `url` is the address for agents, without a path."""
 
@@ -67,27 +61,15 @@ class Came(msgspec.Struct, frozen=True, tag="came"):
     recorded: Recorded
 
 
-class Waits(msgspec.Struct, frozen=True, tag="waits"):
-    """A request or an answer is paused."""
-
-    paused: Paused
-
-
-class Went(msgspec.Struct, frozen=True, tag="went"):
-    """It no longer is."""
-
-    released: Released
-
-
 class _Failed(msgspec.Struct, frozen=True, tag="failed"):
     error: SentError
 
 
-News: TypeAlias = Begun | Noted | Came | Waits | Went
+News: TypeAlias = Begun | Noted | Came | Paused | Released
 
 
 class _Order(msgspec.Struct, frozen=True):
-    order: Begin | End | Decided
+    order: Begin | End | Decision
 
 
 class _Report(msgspec.Struct, frozen=True):
@@ -138,7 +120,7 @@ class CaptureProcess:
 
     def decide(self, decision: Decision) -> None:
         """Release what is paused; what cannot be released is reported as a note."""
-        self._send(Decided(decision))
+        self._send(decision)
 
     def stop(self) -> None:
         """End the capture, and with it `news`, within seconds."""
@@ -150,7 +132,7 @@ class CaptureProcess:
         self._last_end.daemon = True
         self._last_end.start()
 
-    def _send(self, order: Begin | End | Decided) -> None:
+    def _send(self, order: Begin | End | Decision) -> None:
         with self._writing, suppress(OSError, ValueError):  # it may have ended, as `news` reports
             if not self._closed:
                 self._pipe.write(_Order(order))
@@ -168,9 +150,9 @@ def _serve(pipe: Pipe[_Order], begin: Begin) -> None:
 
     def obey() -> None:
         while (read := pipe.read()) is not None and not isinstance(read.order, End):
-            if isinstance(read.order, Decided):
+            if isinstance(read.order, Decision):
                 try:
-                    server.decide(read.order.decision)
+                    server.decide(read.order)
                 except GlyphscopeError as error:
                     report(Noted(str(error)))
         server.stop()
@@ -185,8 +167,8 @@ def _serve(pipe: Pipe[_Order], begin: Begin) -> None:
         note=lambda words: report(Noted(words)),
         hold=read_rules(begin.hold),
         pause_seconds=begin.pause_seconds,
-        paused=lambda paused: report(Waits(paused)),
-        released=lambda released: report(Went(released)),
+        paused=report,
+        released=report,
     )
     report(Begun(server.url))
     threading.Thread(target=obey, daemon=True).start()

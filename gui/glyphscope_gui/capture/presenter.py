@@ -110,7 +110,8 @@ class CapturePresenter(QObject):
             self._background.stop("capture")
 
     def _show(self, news: list[News]) -> None:
-        from glyphscope.capture.process import Begun, Came, Noted, Waits, Went
+        from glyphscope.capture.breakpoints import Paused, Released
+        from glyphscope.capture.process import Begun, Came, Noted
 
         if not news:
             return
@@ -122,16 +123,15 @@ class CapturePresenter(QObject):
                     self._requests += 1
                     self._invalid += any(not call.valid for call in recorded.calls)
                     self._later.start()
-                case Waits(paused):
-                    until = time.monotonic() + paused.seconds
-                    self._waiting[paused.number, paused.side] = paused, until
-                case Went(released):
-                    self._waiting.pop((released.number, released.side), None)
+                case Paused():
+                    self._waiting[each.number, each.side] = each, time.monotonic() + each.seconds
+                case Released(number, side):
+                    self._waiting.pop((number, side), None)
                 case Noted(words):
                     self._context.status.set_note(words)
         if self._is_running:
             self._bar.show_counts(self._requests, self._invalid, len(self._waiting))
-        if any(isinstance(each, Waits) for each in news) or self._paused_dialog is not None:
+        if any(isinstance(each, Paused) for each in news) or self._paused_dialog is not None:
             self._show_paused()
 
     def _begun(self, url: str) -> None:
