@@ -222,6 +222,23 @@ def test_figures_count_all_stages_and_leave_unknown_values_out():
     assert run_figures(ran('{action="search" query="é"}')).bytes == 28
 
 
+def test_only_tokens_that_the_model_wrote_in_this_run_count_for_its_speed():
+    state = ran('{action="search" query="AI news" max_results=10}')
+    (stage,) = state.stages
+    kept = len(stage.tokens) - 11
+    tokens = tuple(
+        msgspec.structs.replace(
+            token,
+            step=msgspec.structs.replace(token.step, origin="kept" if n < kept else "model"),
+            t=2.0 + max(0, n - kept + 1) * 0.05,  # kept ones are evaluated at once
+        )
+        for n, token in enumerate(stage.tokens)
+    )
+    branch = dataclasses.replace(state, stages=(dataclasses.replace(stage, tokens=tokens),))
+    assert run_figures(branch).tokens == len(tokens)
+    assert run_figures(branch).tokens_per_second == pytest.approx(20)
+
+
 PERSON = Answer(
     "schema", '{"type": "object", "properties": {"name": {"type": "string"}, "age": {"type": "integer"}}}'
 )

@@ -11,7 +11,7 @@ from glyphscope.events import Message, RunRequest, ToolCall
 from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import parse_document
 from glyphscope.runs import end_of, run_state
-from glyphscope.runs.answer_notes import answer_notes, copied_values, repetition
+from glyphscope.runs.answer_notes import answer_notes, copied_values, repeated_signs, repetition
 from glyphscope.runs.strategies import run
 from glyphscope.store.exports import RecordedRun
 from glyphscope.store.exports.run_page import run_data
@@ -119,6 +119,20 @@ def test_a_value_of_an_earlier_result_in_the_conversation_is_not_a_copy():
 def test_repeated_words_are_found(text, found):
     again = repetition(text)
     assert again == found if found is None or "body" not in text else again[0] == "again" and again[1] >= 28
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("hello anaan" + "jimbojanoiim" * 40, ("jimbojanoiim", 40)),
+        ('{"id": "' + "0" * 300 + '"}', ("0", 300)),
+        ("| --- |\n" + "-" * 300, None),
+        ("https://example.com/a/b/c/d/e/f/g/h/i/j/k/l/m/n/o/p/q/r/s/t/u/v/w/x/y/z", None),
+        ("", None),
+    ],
+)
+def test_repeated_signs_of_one_word_are_found(text, found):
+    assert repetition(text) is None and repeated_signs(text) == found
 
 
 def test_a_long_text_is_searched_quickly_and_its_repetition_said():

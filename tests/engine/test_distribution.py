@@ -95,6 +95,21 @@ def test_the_probabilities_at_a_divergence_are_those_of_the_runs():
     assert [option.raw for option in divergence.options] == pytest.approx([0.375, 0.125])
 
 
+def test_the_divergence_of_an_answer_is_where_most_runs_diverge_if_texts_have_several_tokens():
+    begin, end = b'{action="search" query=', b'"}'
+    whole, cut = [begin + b'"'], [begin, b'"']  # the same text, as one token and as two
+    runs = [
+        run_of(seed, [*tokens, word, end])
+        for seed, (tokens, word) in enumerate(
+            [(whole, b"a")] * 6 + [(whole, b"b")] * 3 + [(cut, b"a"), (cut, b"b")]
+        )
+    ]
+    result = distribution(runs)
+    at = [group.divergence for group in result.groups]
+    assert at[0] is None and result.divergences[at[1]].runs == 9
+    assert {each.runs for each in result.divergences} == {9, 2}
+
+
 def test_the_json_output_keeps_the_members_of_earlier_versions():
     written = msgspec.to_builtins(distribution([run_of(1, CALL % 10), run_of(2, CALL % 7)]))
     assert [group["parting"] for group in written["groups"]] == [None, 0]

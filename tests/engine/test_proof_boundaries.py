@@ -151,6 +151,19 @@ def test_an_unknown_argument_is_tested() -> None:
     )
 
 
+def test_a_tool_that_requires_an_argument_without_a_schema_is_tested() -> None:
+    schema = {
+        "type": "object",
+        "properties": {"room": {"enum": ["Blue", "Green"]}},
+        "required": ["room", "seat"],
+    }
+    found = boundary_examples(make_tool("t", "", schema))
+    assert {"/required", "/properties/room/enum", "/additionalProperties"} <= {
+        e.pointer for e in found.examples
+    }
+    assert not found.unreached
+
+
 @pytest.mark.slow
 def test_a_recursive_schema_is_tested_in_time() -> None:
     """Recursion through every keyword, and alternatives that multiply."""

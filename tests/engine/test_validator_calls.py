@@ -170,6 +170,23 @@ def test_fields_have_the_spans_of_their_values() -> None:
     assert fields == {"/action": '"search"', "/query": '"AI news"', "/max_results": "10"}
 
 
+@pytest.mark.parametrize(
+    ("text", "statuses"),
+    [
+        ('{action="search" query="x" foo=3 max_results=4}', {"/foo": "impossible", "/max_results": "holds"}),
+        (
+            '{action="write_file" path="x" contents="y" content="z"}',
+            {"/contents": "impossible", "/content": "holds"},
+        ),
+        ('{action="search" query="x" query="y"}', {"/query": "impossible"}),  # the second one
+    ],
+)
+def test_no_value_of_an_argument_that_the_call_cannot_have_is_valid(
+    text: str, statuses: dict[str, str]
+) -> None:
+    assert {f.path: f.status for f in check(text).fields}.items() >= statuses.items()
+
+
 def test_a_disabled_tool_is_named_as_such() -> None:
     registry = default_registry()
     execute = registry.get("execute")

@@ -221,6 +221,9 @@ def test_an_answer_of_any_kind_is_expected(open_page, qtbot, answer, text, other
     screen = Prompts(qtbot, page.widget)
     run_playground(qtbot, page)
     assert page.context.runs.state.outcome == "valid"
+    assert answer.text[:3] in screen and "7 tools" not in screen, (
+        "a prompt is described by its answer, not by tools"
+    )
     page.context.project.prompt.set_system("Answer briefly.")
     screen.write(SEEDS, "1")
     screen.press("Answer of the run shown")

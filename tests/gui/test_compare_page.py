@@ -127,7 +127,7 @@ def test_the_reason_of_an_abort_is_whole_where_there_is_room_for_it(make, qtbot)
     screen.ask(NOTATIONS, 2)
     screen.run_all()
     place = f"At character {BROKEN.index('500') + 2}: CONSTRAINT_MAX"
-    assert f"{place}. max_results is at most 100" in "\n".join(screen.column(1).texts())
+    assert f"{place}: max_results is at most 100" in "\n".join(screen.column(1).texts())
     assert "“GLYPH” wrote max_results 500 (incomplete), “JSON” 5." in screen
     page.widget.resize(820, 640)
     screen.press("Add a column")
@@ -329,6 +329,7 @@ QUESTIONS = {
 def test_a_column_offers_no_notation_for_an_answer_that_is_a_text_and_says_why(make):
     page, screen = make()
     screen.ask(NOTATIONS, 2)
+    assert "7 tools allowed" in screen
     screen.vary("Shape of a call")
     for answer in (Answer("choice", "yes\nno"), Answer("schema", '{"type": "integer"}')):
         page.context.project.set_options(answer=answer)
@@ -336,6 +337,7 @@ def test_a_column_offers_no_notation_for_an_answer_that_is_a_text_and_says_why(m
         assert notation.isEnabled() != is_text
         assert ("is a text" in notation.accessibleDescription()) == is_text
         assert "Only for tool calls" in screen.find("Shape of a call of column 1").toolTip()
+        assert "tools allowed" not in screen and answer.text[:3] in screen
 
 
 @pytest.mark.slow

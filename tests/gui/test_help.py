@@ -16,7 +16,7 @@ from glyphscope.base.resources import read_page
 from glyphscope_gui.help.commands import CommandPalette, commands_of, matching
 from glyphscope_gui.help.guide import PAGES, SHORTCUTS, GuideDialog, GuideText, page_text, slug_of
 from glyphscope_gui.runs.recorder import bundled_run
-from glyphscope_gui.shared.page_ids import PageId
+from glyphscope_gui.shared.page_ids import PageId, PanelId
 from glyphscope_gui.theme import ThemeManager, theme
 
 
@@ -41,6 +41,7 @@ def test_a_command_is_found_by_any_of_its_words_and_when_it_is_misspelt(bar):
     commands = commands_of(bar)
     assert words(matching(commands, "proj file")) == ["File › Open project…"]
     assert words(matching(commands, "opne projcet")) == ["File › Open project…"]
+    assert matching(commands, "close all file") == [], "a command that lacks a typed word is not one to run"
     assert matching(commands, "zzzz") == [] and matching(commands, "") == commands
 
 
@@ -182,7 +183,18 @@ def test_the_palette_of_the_window_shows_the_whole_name_of_every_action_of_its_m
     widest = max(palette.list.fontMetrics().horizontalAdvance(name) for name in names)
     assert palette.list.columnWidth(0) > min(widest, palette.list.viewport().width() / 2)
     assert palette.windowFlags() & Qt.WindowType.FramelessWindowHint
+    assert "Tools › Forbid all tools" in names, "the menus of the panels, too"
+    assert len({name.rpartition(" › ")[2] for name in names if "Paste tools" in name}) == 1
     palette.reject()
+
+
+def test_a_panel_that_the_view_menu_shows_is_in_front(window, qtbot):
+    tools, prompt = (window.panels.docks[panel] for panel in (PanelId.TOOLS, PanelId.PROMPT))
+    action = tools.toggleViewAction()
+    action.trigger()
+    prompt.raise_()
+    action.trigger()
+    qtbot.waitUntil(lambda: not tools.visibleRegion().isEmpty())
 
 
 def test_the_selection_of_a_row_has_no_gaps_between_its_columns(window):

@@ -38,6 +38,8 @@ def test_the_button_of_the_options_says_what_differs_from_the_defaults():
         "Direct · seed 3 · temp 0.8 · choice a|b · top-k 7 · top-p 0.9 · min-p 0.1 · repeat penalty 1.1 · "
         "the schema’s order · stop at \\n"
     )
+    schema = options(answer=Answer("schema", '{"type": "object", "properties": {"a": {}}}'), order="any")
+    assert option_words(schema, brief=True)[3:] == ["schema"] and "properties" in option_words(schema)[3]
     assert words_of(constraint="gbnf", order="schema") == words_of(), "it is the default there"
     assert words_of(max_tokens=NO_LIMIT) == f"{words_of()} · no token limit", "as in captured requests"
 

@@ -8,6 +8,7 @@ import pytest
 
 from comparing import variant
 from glyphscope.base.errors import ModelError
+from glyphscope.events import Answer
 from glyphscope.models.scripted import ScriptedModel
 from glyphscope_gui.compare import SHARE, SHARE_ROLE
 from glyphscope_gui.runs import TokenPlace
@@ -104,6 +105,8 @@ def test_the_page_says_what_it_runs_and_the_bar_above_has_no_settings_of_its_own
     page, screen = make()
     assert page.header == {HeaderPart.MODEL}
     assert "GLYPH · no constraint · direct · “" in screen
+    page.context.project.set_options(answer=Answer("choice", "yes\nno"))
+    assert "direct · choice yes" in screen, "an answer that is not a call is a setting, too"
 
 
 @pytest.mark.slow

@@ -198,6 +198,15 @@ def test_the_settings_that_made_the_shown_run_are_marked_where_others_are_shown(
     qtbot.waitUntil(lambda: "GLYPH · mask" in hint.text())
     project.set_options(notation="glyph", constraint="mask")
     qtbot.waitUntil(lambda: not hint.text())
+    project.set_options(constraint="off")
+    qtbot.waitUntil(lambda: "mask" in hint.text())
+    with qtbot.waitSignal(page.context.runs.ended):
+        page.run()
+    project.set_options(constraint="mask")
+    qtbot.waitUntil(lambda: "This run: no constraint" in hint.text())
+    assert "order" not in hint.text(), "without a constraint, no order is enforced"
+    with qtbot.waitSignal(page.context.runs.ended):
+        page.run()
     project.set_options(native="auto")
     qtbot.waitUntil(lambda: hint.text() == "This run: GLYPH")
     with qtbot.waitSignal(page.context.runs.notStarted):  # the model has no template for tools

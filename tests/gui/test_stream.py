@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import msgspec
 import pytest
 from hypothesis import given
@@ -14,7 +16,15 @@ from PySide6.QtWidgets import QAbstractButton, QLabel
 from glyphscope.base.figures import percent
 from glyphscope.base.tokens import token_text
 from glyphscope.base.visible import visible
-from glyphscope.events import RunRequest, SegmentClosed, SegmentOpened, Token, TokenStep, ToolsSearched
+from glyphscope.events import (
+    Answer,
+    RunRequest,
+    SegmentClosed,
+    SegmentOpened,
+    Token,
+    TokenStep,
+    ToolsSearched,
+)
 from glyphscope.explain.retokenization import BoundaryDiff, TokenBoundaries
 from glyphscope.explain.segments import reasoning_tokens
 from glyphscope.models.scripted import ScriptedModel
@@ -496,6 +506,19 @@ def test_a_field_shows_its_value_constraint_and_place(qtbot):
     assert "1..100" in rows[2][2]
     assert rows[2][3] == f"character {STOPPED.index('500') + 2}"
     assert rows[3][:2] == ["sources", "not set"]
+
+
+def test_a_field_of_an_answer_with_a_schema_shows_its_constraint(qtbot):
+    schema = {
+        "type": "object", "required": ["age"],
+        "properties": {"age": {"type": "integer", "minimum": 0, "maximum": 120}, "action": {"enum": ["a", "b"]}},
+    }  # fmt: skip
+    answer = Answer("schema", json.dumps(schema))
+    rows, _ = table_of(events_of('{"age": 41}', notation="json", answer=answer, shape="tool-args"))
+    assert [row[:3] for row in rows] == [
+        ["age", "41", "integer 0..120"],
+        ["action", "not set", '"a"|"b", optional'],
+    ]
 
 
 def test_a_turn_with_deferred_tools_shows_how_many_it_offered_and_the_bounds_of_the_search(qtbot):

@@ -438,15 +438,16 @@ def test_a_hostile_schema_is_rejected_without_an_exception(screen, dock, documen
 
 
 @pytest.mark.slow
-def test_pasted_tools_are_added_after_a_question(screen, document):
-    function = {"name": "ping", "parameters": {"type": "object", "properties": {}}}
-    QGuiApplication.clipboard().setText(json.dumps([{"type": "function", "function": function}]))
-    screen.press("Paste tools")
-    screen.until("One tool from the clipboard")
-    screen.press("Add")
-    assert names(document) == [*names(RegistryDocument(default_registry())), "ping"]
-    document.undo_stack.undo()
-    assert document.registry == default_registry()
+def test_pasted_tools_are_added_after_a_question_that_names_what_an_export_has_again(screen, document):
+    body = {"model": "m", "messages": [], "tools": [{"name": "ping", "input_schema": {}}]}
+    QGuiApplication.clipboard().setText(json.dumps(body))
+    added = [*names(document), "ping"]
+    for words, answer, after in (("and kept", "Add", added), ("Only Replace keeps", "Replace", ["ping"])):
+        screen.press("Paste tools")
+        screen.until("Add it to your tools")
+        assert words in screen
+        screen.press(answer)
+        assert names(document) == after
 
 
 @pytest.mark.slow

@@ -491,3 +491,18 @@ def test_a_lecture_shows_only_the_run_in_large_text_and_its_keys_step_stop_and_e
     assert view.stream.fontMetrics().height() == usual
     window.navigator.show(PageId.GRAMMAR)
     assert not page.lecture.action.isVisible()
+
+
+def test_sides_that_shared_a_place_for_lack_of_room_are_apart_in_a_larger_window_after_another_start(
+    open_window, qtbot
+):
+    def answering(_name, **_options):
+        return ScriptedModel("{}")
+
+    small = open_window(answering, size=(940, 700))
+    qtbot.waitUntil(lambda: bool(small.tabifiedDockWidgets(small.right)))
+    small.shut_down()
+    window = open_window(answering, size=None)
+    assert window.tabifiedDockWidgets(window.right)
+    window.resize(1440, 860)
+    qtbot.waitUntil(lambda: not window.tabifiedDockWidgets(window.right))

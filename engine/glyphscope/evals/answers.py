@@ -144,7 +144,7 @@ def distribution(runs: Sequence[SeedRun]) -> Distribution:
                 ok=same[0].ok,
                 seeds=tuple(run.seed for run in same),
                 share=share(len(same), len(counted_runs)),
-                divergence=shared[-1] if at and shared else None,
+                divergence=_last(found, shared) if at and shared else None,
                 difference=_difference(same[0]),
             )
         )
@@ -206,6 +206,14 @@ class _Found:
 def _place_in_text(found: _Found) -> tuple[int, int, int]:
     """A sort key: the place in the text; at the same place, the divergence that most runs pass is first."""
     return found.divergence.stage_index, found.divergence.char, -found.divergence.runs
+
+
+def _last(found: Sequence[_Found], shared: Sequence[int]) -> int:
+    """The last place in the text among the `shared` ones; of several there, as the same text can have other tokens
+    before it, the one that most runs pass.
+    """
+    place = _place_in_text(found[shared[-1]])[:2]
+    return next(each for each in shared if _place_in_text(found[each])[:2] == place)
 
 
 def _canonical(value: Any) -> Any:

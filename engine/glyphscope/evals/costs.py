@@ -14,8 +14,8 @@ class RunFigures(msgspec.Struct, frozen=True, kw_only=True):
 
     `tokens` counts all written tokens, `forced` those without a choice. `characters` and `bytes` (of UTF-8) measure the
     written text. The model read `prompt_tokens`, `cached` of them without another evaluation. `first_token_ms` and
-    `total_ms` count from the run's start, `total_ms` without the wait for a person; `tokens_per_second` includes forced
-    tokens, over the time from the end of each stage's prompt to its last token.
+    `total_ms` count from the run's start, `total_ms` without the wait for a person; `tokens_per_second` is that of the
+    `decoded` tokens.
     """
 
     tokens: int
@@ -35,11 +35,11 @@ def run_figures(state: RunState) -> RunFigures:
     written = [stage for stage in state.stages if stage.tokens]
     prompts = [prompt_tokens(stage) for stage in state.stages]
     read = sum(tokens for tokens, _ in prompts)
-    seconds = sum(_seconds(stage) for stage in written)
-    timed = sum(stage.token_count for stage in written)
+    of_model = [decoded(stage) for stage in written]
+    timed, seconds = sum(tokens for tokens, _ in of_model), sum(taken for _, taken in of_model)
     several = sum(len(stage.tokens) for stage in written) > 1
     return RunFigures(
-        tokens=timed,
+        tokens=sum(stage.token_count for stage in written),
         forced=sum(stage.forced for stage in written),
         characters=sum(map(len, texts)),
         bytes=sum(len(text.encode("utf-8", "replace")) for text in texts),
@@ -47,14 +47,21 @@ def run_figures(state: RunState) -> RunFigures:
         cached=sum(cached for _, cached in prompts) if read else None,
         first_token_ms=written[0].tokens[0].t * 1000 if written else None,
         total_ms=state.worked_ms,
-        tokens_per_second=timed / seconds if several and seconds > 0 else None,
+        tokens_per_second=timed / seconds if several and timed and seconds > 0 else None,
     )
 
 
-def _seconds(stage: StageState) -> float:
-    """The time from the end of the prompt's evaluation to the last token."""
-    if stage.evaluated is not None:
+def decoded(stage: StageState) -> tuple[int, float]:
+    """The tokens that the model wrote in this run, forced ones included, and the seconds for them: those since the end
+    of the prompt's evaluation, or since the last token that a branch keeps or the user wrote.
+    """
+    inserted = next(
+        (n for n, token in enumerate(stage.tokens) if token.step.origin == "model"), len(stage.tokens)
+    )
+    if inserted:
+        begin = stage.tokens[inserted - 1].t
+    elif stage.evaluated is not None:
         begin = stage.evaluated.t
     else:
         begin = stage.prompt.t if stage.prompt is not None else stage.began
-    return max(stage.tokens[-1].t - begin, 0.0)
+    return stage.token_count - inserted, max(stage.tokens[-1].t - begin, 0.0)

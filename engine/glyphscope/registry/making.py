@@ -25,11 +25,17 @@ def object_schema(
 
 
 def closed(schema: dict[str, Any]) -> dict[str, Any]:
-    """The schema of an object, made to reject members that it does not name unless it says which others it allows."""
+    """The schema of an object, made to reject members that it does not name unless it says which others it allows.
+
+    A member that it only requires is named, too: without it, no object would be valid.
+    """
     if not schema.keys().isdisjoint(OTHERS["object"]):
         return schema
     own, of_all = OTHERS["object"]
-    return {**schema, of_all if _NAMING & schema.keys() else own: False}
+    named = schema.get("properties", {})
+    required = {name: True for name in schema.get("required", ()) if name not in named}
+    all_named = {"properties": {**named, **required}} if required else {}
+    return {**schema, **all_named, of_all if _NAMING & schema.keys() else own: False}
 
 
 def without(schema: dict[str, Any], keyword: str, name: str = "") -> dict[str, Any]:

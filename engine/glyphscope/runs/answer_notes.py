@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from itertools import takewhile
 from typing import Any, Literal, NamedTuple
 
@@ -22,9 +23,9 @@ from glyphscope.validation.matching import Values, shown
 MAX_COPIED = 3
 """Copied values that are named; the fields show all."""
 MAX_WORDS, LONGEST = 1000, 20
-"""The last words of a text that are searched for repetitions, and the most words of a repeated part."""
-LEAST_TIMES, LEAST_WORDS = 4, 12
-"""The fewest repetitions that are noted, and the fewest words that they have together."""
+"""The last words of a text, or signs of a word, that are searched for repetitions, and the most of a repeated part."""
+LEAST_TIMES, LEAST_WORDS, LEAST_SIGNS = 4, 12, 60
+"""The fewest repetitions that are noted, and the fewest words or signs that they have together."""
 
 
 class Copied(NamedTuple):
@@ -91,30 +92,45 @@ def answer_notes(state: RunState, tr: Translate = english) -> tuple[str, ...]:
         notes.append(
             tr("The words “{words}” are repeated {times:,} times.", words=excerpt(words), times=times)
         )
+    elif last is not None and (again := repeated_signs(last.text)) is not None:
+        signs, times = again
+        notes.append(tr("“{text}” is repeated {times:,} times.", text=excerpt(signs), times=times))
     return tuple(notes)
 
 
 def repetition(text: str) -> tuple[str, int] | None:
     """The words that a text repeats one time after the other, and how often, if that is a large part of it."""
-    whole = text.split()
-    words = whole[-MAX_WORDS:]
-    best: tuple[int, int, int] = (0, 0, 0)  # covered words, minus the size of the part, its place
-    for size in range(1, min(LONGEST, len(words) // LEAST_TIMES) + 1):
+    found = _repeated(text.split(), LEAST_WORDS)
+    return None if found is None else (" ".join(found[0]), found[1])
+
+
+def repeated_signs(text: str) -> tuple[str, int] | None:
+    """The same for the signs of its longest word, which a loop of the model can make; not for a line of one mark."""
+    found = _repeated([*max(text.split(), key=len, default="")], LEAST_SIGNS)
+    part = "" if found is None else "".join(found[0])
+    return None if found is None or not any(map(str.isalnum, part)) else (part, found[1])
+
+
+def _repeated(whole: Sequence[str], least: int) -> tuple[Sequence[str], int] | None:
+    """The part that comes again and again, and how often; `least`: the fewest items that these have together."""
+    items = whole[-MAX_WORDS:]
+    best: tuple[int, int, int] = (0, 0, 0)  # covered items, minus the size of the part, its place
+    for size in range(1, min(LONGEST, len(items) // LEAST_TIMES) + 1):
         start = 0
-        for place in range(size, len(words) + 1):
-            if place == len(words) or words[place] != words[place - size]:
+        for place in range(size, len(items) + 1):
+            if place == len(items) or items[place] != items[place - size]:
                 covered = place - start
-                if covered >= max(LEAST_TIMES * size, LEAST_WORDS):
+                if covered >= max(LEAST_TIMES * size, least):
                     best = max(best, (covered - covered % size, -size, start))
                 start = place - size + 1
     covered, size, start = best
     if not covered:
         return None
-    part, place = words[start : start - size], len(whole) - len(words) + start
+    part, place = items[start : start - size], len(whole) - len(items) + start
     times = covered // -size
-    while place >= len(part) and whole[place - len(part) : place] == part:  # also before the searched words
+    while place >= len(part) and whole[place - len(part) : place] == part:  # also before the searched items
         times, place = times + 1, place - len(part)
-    return " ".join(part), times
+    return part, times
 
 
 def says(words: str, value: Any) -> bool:

@@ -28,8 +28,10 @@ class FieldRecorder:
         self.recorded: list[RecordedField] = []
         self.innermost: RecordedField | None = None
 
-    def open(self, path: str, start: int) -> FieldOpened:
-        self.innermost = field = RecordedField(path, start, start, "open", self.innermost)
+    def open(self, path: str, start: int, *, possible: bool = True) -> FieldOpened:
+        """`possible`: whether there may be a member of that name; otherwise no value of it is valid."""
+        status: Status = "open" if possible else "impossible"
+        self.innermost = field = RecordedField(path, start, start, status, self.innermost)
         self.recorded.append(field)
         return FieldOpened(path=path, start=start)
 

@@ -281,7 +281,8 @@ class StreamingValidator:
             return
         level = self._levels[-1]
         if isinstance(level, ObjectLevel) and level.records:
-            self._out.append(self._fields.open(f"{level.path}/{step_of(level.key)}", start))
+            path = f"{level.path}/{step_of(level.key)}"
+            self._out.append(self._fields.open(path, start, possible=level.checks_key))
             if len(self._fields.recorded) > self._limits.fields:
                 self._stop("LIMIT_EXCEEDED", f"more than {self._limits.fields} members", start)
         self._candidates.replace(level.value_candidates())

@@ -392,11 +392,17 @@ class ColumnsPresenter(ExperimentPresenter):
             del same["shape"]
         if same.get("constrain_from") == "reasoning":
             del same["constrain_from"]
+        answer = same.get("answer")
+        is_call = answer is None or answer.is_call  # others have neither a shape nor tools
+        if not is_call:
+            same.pop("shape", None)
         words += [value_words(name, same[name]) for name in PICKED if name in same]
+        if not is_call:
+            words.append(value_words("answer", answer))
         tools = {allowed_tools(run) for run in self._recorded} or {
             len(self._context.project.tools.registry.allowed)
         }
-        if len(tools) == 1:
+        if is_call and len(tools) == 1:
             words.append(tr("%n tool(s) allowed", "", tools.pop()))
         words += [
             value_words(name, same[name]) for name in ("seed", "temperature", "max_tokens") if name in same

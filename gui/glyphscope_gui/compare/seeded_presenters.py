@@ -176,6 +176,11 @@ class AbPresenter(ExperimentPresenter):
         if request is None:
             return tr("No prompt yet")
         template = tr("custom template") if request.system is not None else request.preset
+        if not request.answer.is_call:
+            answer = value_words("answer", request.answer)
+            return tr(
+                "{template}, {answer}, “{prompt}”", template=template, answer=answer, prompt=request.prompt
+            )
         tools = allowed_tools(request)
         return tr("{template}, %n tool(s), “{prompt}”", "", tools, template=template, prompt=request.prompt)
 
@@ -362,9 +367,10 @@ class SeedsPresenter(ExperimentPresenter):
         request, variant = self._context.project.request_without_tools, self._variant
         model = model_name(value_of(variant, "model", request)).name
         prompt = " ".join(value_of(variant, "prompt", request)[:MAX_LABEL].split())
-        settings = " · ".join(
-            value_words(name, variant[name]) for name in ("notation", "constraint", "strategy")
-        )
+        words = [value_words(name, variant[name]) for name in ("notation", "constraint", "strategy")]
+        if not (answer := value_of(variant, "answer", request)).is_call:
+            words.append(value_words("answer", answer))
+        settings = " · ".join(words)
         self._page.about.setText(
             tr("{model} · {settings} · “{prompt}”", model=model, settings=settings, prompt=prompt)
         )

@@ -27,7 +27,7 @@ from glyphscope_gui.shared.layouts import STRETCH, FollowsSize, hbox, holder, sp
 from glyphscope_gui.shared.plain_table import PlainTable
 from glyphscope_gui.shared.table_model import Index, TableModel
 from glyphscope_gui.shared.verdict import END_VERDICTS
-from glyphscope_gui.theme import theme
+from glyphscope_gui.theme import FollowsLooks, theme
 from glyphscope_gui.theme.sizes import GAP
 
 FIRST_WORDS = tr(
@@ -152,6 +152,15 @@ class OptionsModel(TableModel[TokenOption]):
         )[column]
 
 
+class SeedLinks(FollowsLooks, PlainLabel):
+    """A text with links, whose colour is that of the theme in which the text was set."""
+
+    def _restyle(self) -> None:
+        shown = self.text()
+        self.clear()
+        self.setText(shown)
+
+
 class SeedsPage(FollowsSize, SeededPage):
     """`openRequested` carries a seed and the place at which to open its run: the Divergence (the token at which answers
     diverge), or None for the beginning.
@@ -167,7 +176,7 @@ class SeedsPage(FollowsSize, SeededPage):
         self.answers_model, self.options_model = AnswersModel(self), OptionsModel(self)
         self._make_tables()
         self.place = ElidedLabel(self, Qt.TextElideMode.ElideRight, role="title")
-        self.runs_label = PlainLabel(self, objectName="seedsRuns", wordWrap=True)
+        self.runs_label = SeedLinks(self, objectName="seedsRuns", wordWrap=True)
         self.runs_label.setTextFormat(Qt.TextFormat.RichText)
         self.runs_label.setTextInteractionFlags(
             Qt.TextInteractionFlag.LinksAccessibleByMouse | Qt.TextInteractionFlag.LinksAccessibleByKeyboard

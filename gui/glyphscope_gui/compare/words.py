@@ -125,7 +125,7 @@ def _ended(state: RunState) -> ColumnVerdict:
         detail = " ".join(part for part in (state.failed.message, state.failed.hint) if part)
     elif end.status == "impossible" and fault is not None:
         short = tr("At character {char}: {code}", char=fault.char, code=fault.code)
-        detail = f"{short}. {fault.message}"
+        detail = f"{short}: {fault.message}"
     return ColumnVerdict(words, verdict.role, detail, short)
 
 

@@ -16,8 +16,8 @@ from glyphscope_gui.shared.plain_dialog import PlainDialog
 from glyphscope_gui.shared.text_edits import LineEdit
 from glyphscope_gui.theme.sizes import GAP, letters
 
-FITS = 60
-"""How alike a command and the typed words have to be, of 100."""
+FITS = 70
+"""How alike a typed word and one of the command have to be, of 100."""
 
 
 @dataclass(frozen=True)
@@ -36,9 +36,12 @@ class Command:
         return self.action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
 
 
-def commands_of(bar: QMenuBar) -> list[Command]:
-    """In the order of the menus, submenus included."""
-    return [command for top in bar.actions() for command in _inside(top, ())]
+def commands_of(bar: QMenuBar, *panels: QMenu) -> list[Command]:
+    """In the order of the menus, submenus included; then those of the panels' menus that the bar does not have."""
+    found = [command for top in bar.actions() for command in _inside(top, ())]
+    known = {id(command.action) for command in found}
+    of_panels = (command for menu in panels for command in _inside(menu.menuAction(), ()))
+    return found + [command for command in of_panels if id(command.action) not in known]
 
 
 def _inside(action: QAction, path: tuple[str, ...]) -> Iterator[Command]:
@@ -54,16 +57,23 @@ def _inside(action: QAction, path: tuple[str, ...]) -> Iterator[Command]:
 
 
 def matching(commands: Sequence[Command], typed: str) -> list[Command]:
-    """Those that have all typed words, in their order; without any, those that are alike, misspelt words included."""
+    """Those that have all typed words, in their order; without any, those that have a word like each typed one, the
+    most similar first. Enter runs the first, so a command that lacks a typed word is not among them.
+    """
     typed_words = typed.casefold().split()
     found = [each for each in commands if all(word in each.words.casefold() for word in typed_words)]
     if found or not typed_words:
         return found
-    from rapidfuzz import fuzz, process  # only here: most windows do without it
+    alike = ((_likeness(each.words.casefold().split(), typed_words), each) for each in commands)
+    ranked = sorted((one for one in alike if one[0] >= FITS), key=lambda one: -one[0])
+    return [command for _score, command in ranked[:8]]
 
-    names = [each.path[-1].casefold() for each in commands]
-    ranked = process.extract(typed.casefold(), names, scorer=fuzz.WRatio, score_cutoff=FITS, limit=8)
-    return [commands[place] for _name, _score, place in ranked]
+
+def _likeness(words: Sequence[str], typed_words: Sequence[str]) -> float:
+    """How alike the least similar of the typed words is to a word of the command, of 100."""
+    from rapidfuzz import fuzz  # only here: most windows do without it
+
+    return min(max(fuzz.ratio(typed, word) for word in words) for typed in typed_words)
 
 
 SIZE = QSize(560, 420)

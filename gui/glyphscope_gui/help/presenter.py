@@ -35,11 +35,11 @@ from glyphscope_gui.theme.sizes import GAP, PAD, letters
 
 
 class HelpPresenter(QObject):
-    """The palette lists the commands of the menu bar, the guide their keys."""
+    """The palette lists the commands of the menu bar and of the panels' menus, the guide their keys."""
 
-    def __init__(self, context: AppContext, bar: QtWidgets.QMenuBar) -> None:
+    def __init__(self, context: AppContext, bar: QtWidgets.QMenuBar, *panels: QtWidgets.QMenu) -> None:
         super().__init__(context.window)
-        self._context, self._bar = context, bar
+        self._context, self._bar, self._panels = context, bar, panels
         self.guide: GuideDialog | None = None
         self.tour: Tour | None = None
         actions = context.actions
@@ -97,7 +97,7 @@ class HelpPresenter(QObject):
             self.show_guide("guide.md")
 
     def _commands(self) -> list[Command]:
-        return commands_of(self._bar)
+        return commands_of(self._bar, *self._panels)
 
     def _guide_closed(self) -> None:
         self.guide = None

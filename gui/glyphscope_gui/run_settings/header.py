@@ -79,8 +79,8 @@ class RunHeader(FollowsSize, QFrame):
         # an endpoint's constraint is not a choice: any other becomes it there
         self.constraint.set_value("mask" if options.constraint == "endpoint" else options.constraint)
         self.panel.show_options(options)
-        words = option_words(options)
-        self.options_button.set_words(" · ".join(words), *shorter_words(words))
+        words, brief = option_words(options), option_words(options, brief=True)
+        self.options_button.set_words(*map(" · ".join, (words, brief)), *shorter_words(brief))
         tip = tr("Options of a run: {words}", words=", ".join(words))
         named(self.options_button, words=tip, description=tip, tip=plain_tip(tip))
         self._show_notations()

@@ -282,10 +282,16 @@ def differences(options: RunRequest) -> Iterator[tuple[str, str]]:
             yield name, _words(options, name)
 
 
-def option_words(options: RunRequest) -> list[str]:
-    """`Tool loop`, `seed 1` and `temp 0`, which are always named, and the options that differ from their defaults."""
+def option_words(options: RunRequest, *, brief: bool = False) -> list[str]:
+    """`Tool loop`, `seed 1` and `temp 0`, which are always named, and the options that differ from their defaults.
+    `brief`: of an answer's text, only its kind is named.
+    """
     always = ("strategy", "sampling.seed", "sampling.temperature")
-    others = [words for name, words in differences(options) if name not in always]
+    others = [
+        words.partition(" ")[0] if brief and name == "answer.kind" else words
+        for name, words in differences(options)
+        if name not in always
+    ]
     return [capitalised(_words(options, always[0])), *(_words(options, name) for name in always[1:]), *others]
 
 

@@ -16,11 +16,12 @@ from glyphscope.base.pointer import readable, to_pointer
 from glyphscope.events import RunStarted, Status, ToolKnown
 from glyphscope.notation.shapes import shape_keys
 from glyphscope.prompting.signature import argument_types
-from glyphscope.registry import ToolRegistry
+from glyphscope.registry import Tool, ToolRegistry
 from glyphscope.runs import FieldState
 from glyphscope.runs.answer_notes import copied_values
 from glyphscope.runs.deferral import stage_registry
 from glyphscope.runs.state import StageState
+from glyphscope.turns.answers import schema_answer
 from glyphscope_gui.runs.stage_choice import ShownStage
 from glyphscope_gui.shared.cells import PILL, PillDelegate
 from glyphscope_gui.shared.labels import named
@@ -127,7 +128,9 @@ class FieldTableModel(TableModel[FieldRow]):
     def _begin(self, shown: ShownStage) -> None:
         """Begin an empty table for this stage."""
         run, stage, request = shown.run, shown.stage, shown.request
-        if request is not None and request.native == "template":  # no field names the tool
+        answer = None if request is None or request.answer.is_call else request.answer
+        # no field names a tool
+        if answer is not None or (request is not None and request.native == "template"):
             name_key, args_key = None, None
         else:
             name_key, args_key = shape_keys("flat" if request is None else request.shape)
@@ -144,6 +147,8 @@ class FieldTableModel(TableModel[FieldRow]):
             before = takewhile(lambda other: other is not stage, run.stages)
             named = next((each.tool.name for each in reversed([*before]) if each.tool is not None), "")
             self._tool_known(named, 0)
+        elif answer is not None and answer.kind == "schema":
+            self._set_constraints(schema_answer(answer), 0)
         self.endResetModel()
 
     def _add_missing(self, state: StageState) -> None:
@@ -242,8 +247,11 @@ class FieldTableModel(TableModel[FieldRow]):
 
     def _tool_known(self, name: str, call: int) -> None:
         tool = self._registry.get(name) if self._registry else None
-        if tool is None:
-            return
+        if tool is not None:
+            self._set_constraints(tool, call)
+
+    def _set_constraints(self, tool: Tool, call: int) -> None:
+        """Set those of the tool's arguments, or of the members of an answer's schema."""
         required = tool.parameters.get("required", ())
         for name, words in argument_types(tool).items():
             constraint = words if name in required else tr("{type}, optional", type=words)

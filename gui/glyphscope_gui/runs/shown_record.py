@@ -48,6 +48,8 @@ def _differing(started: RunStarted, following: RunRequest, model: ModelInfo | No
         yield value_words("notation", "native" if request.native else request.notation)
     if request.native:  # its shape follows from the form
         changed.discard("shape")
+    if request.constraint == "off":  # nothing enforces an order
+        changed.discard("order")
     for name in sorted(changed.intersection(_NAMED), key=_NAMED.index):
         yield value_words(name, getattr(request, name))
     changed.difference_update(_NAMED)

@@ -305,7 +305,7 @@ class MainWindow(FollowsSize, QMainWindow):
         self.settings = SettingsPresenter(context)
         self.prompts = PromptPresenter(context, panels.prompt)
         self.idle_model.ended.connect(lambda read: self.prompts.watch.note(read.prompt))
-        self.help = HelpPresenter(context, self._bar)
+        self.help = HelpPresenter(context, self._bar, panels.tools.menu)
         panels.tools.unenforcedRequested.connect(self.header.lackingRequested)
         self.history = HistoryPresenter(context, panels.history)
         self.settings.historyCleared.connect(panels.history.refresh)
@@ -320,6 +320,9 @@ class MainWindow(FollowsSize, QMainWindow):
             self.setGeometry(first_geometry(self.screen().availableGeometry()))
         if not settings.state or not self.restoreState(_bytes(settings.state)):
             self.fit_sides()
+        self._joined = self._is_cramped and bool(
+            self.tabifiedDockWidgets(self.right)
+        )  # as the state does not say why
         self.panels.report_shown()
         self._is_narrow = self.width() < NARROW  # stored widths are for this size
         self._begun = self.size()

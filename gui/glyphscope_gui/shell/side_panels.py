@@ -42,7 +42,10 @@ class SidePanels(QObject):
         ):
             widget.setObjectName(panel.name.lower())
             self.docks[panel] = DockFrame(panel.value, title, widget, window)
-            self.docks[panel].toggleViewAction().toggled.connect(lambda _on: self.report_shown())
+            shown = self.docks[panel].toggleViewAction()
+            shown.toggled.connect(lambda _on: self.report_shown())
+            # shown by the user, it is in front of the others
+            shown.triggered.connect(lambda on, panel=panel: self.reveal(panel) if on else None)
         self._folded: list[DockFrame] = []
         """The docks that were hidden together, the one in front last."""
         self.tools.tree.itemSelected.connect(self._tool_selected)

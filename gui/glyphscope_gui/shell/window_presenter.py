@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QMessageBox
 
 from glyphscope.base.errors import RequestProblem, StorageError
 from glyphscope.base.figures import duration, duration_ms, percent, rate
+from glyphscope.evals.costs import decoded
 from glyphscope.events import PromptEvaluated
 from glyphscope.grammar.tree import Unenforced
 from glyphscope.models.batch_sizes import BatchTimes
@@ -216,7 +217,8 @@ class WindowPresenter(QObject):
         constraint = request.request.constraint
         is_record = self._context.record.started is not None
         self._header.show_lacking(0 if is_record else len(found), unenforced_words(found, constraint))
-        self._context.panels.show_unenforced(len(found))
+        is_call = request.request.answer.is_call  # any other answer has a schema that no tool has
+        self._context.panels.show_unenforced(len(found) if is_call else 0)
         names = {tool.name for tool in request.registry}
         new, self._known = names - self._known, names
         imported = tuple(each for each in found if each.tool in new)
@@ -353,12 +355,9 @@ def figures(state: RunState) -> list[str]:
     if not tokens:
         return []
     words = []
-    begin = state.prompt.t if state.prompt else 0.0
-    if state.evaluated is not None:
-        begin = state.evaluated.t
-    seconds = tokens[-1].t - begin
-    if len(tokens) > 1 and seconds > 0:
-        words.append(rate(state.present.token_count / seconds))
+    timed, seconds = decoded(state.present)
+    if len(tokens) > 1 and timed and seconds > 0:
+        words.append(rate(timed / seconds))
     first = next(stage.tokens[0].t for stage in state.stages if stage.tokens)
     words.append(tr("first token {time}", time=duration(first)))
     sampled = len(tokens) - state.forced

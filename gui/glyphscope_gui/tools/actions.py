@@ -225,14 +225,19 @@ class ToolActions(QObject):
             if found:
                 show_unused(self._owner, found, _UNUSED, kept=True)
             return
+        one = len(registry) == 1
         ask(
             self._owner,
             "importQuestion",
             tr("One tool from {source}", source=source)
-            if len(registry) == 1
+            if one
             else tr("%n tools from {source}", "", len(registry), source=source),
-            tr("Add them to your tools, or replace all your tools? You can undo either.")
-            + unused_words(found, kept=True),
+            (
+                tr("Add it to your tools, or replace all your tools? You can undo either.")
+                if one
+                else tr("Add them to your tools, or replace all your tools? You can undo either.")
+            )
+            + unused_words(found, kept=True, beside="form" in self._document.registry.kept),
             (tr("Add"), Role.AcceptRole, lambda: self._document.add_all(registry, name)),
             (tr("Replace"), Role.DestructiveRole, lambda: self._document.replace_registry(registry, name)),
             title=tr("Import tools"),
@@ -284,18 +289,23 @@ class ToolActions(QObject):
         show_error(self._owner, error)
 
 
-def unused_words(found: Sequence[Unused], *, kept: bool) -> str:
-    """The parts of a file that are not used, each in a line; empty without any."""
+def unused_words(found: Sequence[Unused], *, kept: bool, beside: bool = False) -> str:
+    """The parts of a file that are not used, each in a line; empty without any. `beside`: the project keeps those of
+    another file, and has no place for more.
+    """
     if not found:
         return ""
     lines = [f"• {each}" for each in found[:_MAX_UNUSED]]
     if len(found) > _MAX_UNUSED:
         lines.append(tr("and {count:,} more", count=len(found) - _MAX_UNUSED))
-    head = (
-        tr("Not used, and kept in the project, so that an export in the same form has them again:")
-        if kept
-        else tr("Not used:")
-    )
+    head = tr("Not used:")
+    if kept and beside:
+        head = tr(
+            "Not used. Only Replace keeps them in the project, so that an export in the same form has them again: "
+            "the project already keeps the rest of another file."
+        )
+    elif kept:
+        head = tr("Not used, and kept in the project, so that an export in the same form has them again:")
     return "\n\n" + head + "\n" + "\n".join(lines)
 
 

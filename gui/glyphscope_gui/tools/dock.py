@@ -301,11 +301,11 @@ class ToolsDock(TakesFiles, QWidget):
     def _more_button(self) -> IconButton:
         words, tip = tr("Edit, import and export tools"), tr("Add, edit, import and export tools")
         more = named(IconButton("more", None, self), "", words, tip=tip)
-        menu = QMenu(more)
+        self.menu = QMenu(tr("Tools"), more)
         for group in self._groups():
-            menu.addActions(group)
-            menu.addSeparator()
-        more.setMenu(menu)
+            self.menu.addActions(group)
+            self.menu.addSeparator()
+        more.setMenu(self.menu)
         more.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         return more
 

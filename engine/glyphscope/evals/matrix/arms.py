@@ -113,7 +113,8 @@ class Arm(msgspec.Struct, frozen=True, kw_only=True):
         subjects={"off": "no constraint", "mask": "the mask", "gbnf": "the GBNF sampler"},
     )] = "mask"  # fmt: skip
     strategy: Annotated[Strategy | None, request_axis(
-        "strategy", Choice(None, "As in the suite", "The strategy that each suite defines", "as in the suite", "suite"),
+        "strategy",
+        Choice(None, "As in the suite", "The strategy that each suite defines", "each suite’s strategy", "suite"),
         names=True, usual="each suite’s own", values="strategies", baseline=(None, "direct"),
         subjects={None: "each suite's own strategy"},
     )] = None  # fmt: skip
