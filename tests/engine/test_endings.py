@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from glyphscope.base.errors import ToolError
-from glyphscope.events import ApprovalRule, RunRequest, Token
+from glyphscope.events import Answer, ApprovalRule, RunRequest, Token
 from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import default_registry
 from glyphscope.runs import NonInteractive, end_of, outcome_words, run_state, status_of
@@ -23,6 +23,9 @@ def direct(script, constraint="off", **changes):
         **changes,
     )
     return list(run(request, ScriptedModel(script)))
+
+
+DIGITS = Answer("regex", "[0-9]+")
 
 
 def executed(action, tool):
@@ -76,6 +79,21 @@ def fails(**_):
             "now 3",
         ),
         (direct("word " * 9, tool_choice="none", max_tokens=3), "cut-off", "open", "cut off", "now 3"),
+        (
+            direct("12 3", answer=Answer("regex", "[0-9]+")),
+            "invalid answer",
+            "impossible",
+            "no valid answer",
+            "error",
+        ),
+        (
+            direct(["12", "3"], answer=Answer("regex", "[0-9]+"), max_tokens=1),
+            "cut-off",
+            "open",
+            "valid answer, cut",
+            "now 1",
+        ),
+        (direct(["12", "3"], answer=Answer("regex", "[0-9]+")), "valid answer", "holds", "valid answer", ""),
         (direct(SEARCH), "valid", "holds", "a valid call of search", ""),
         (executed("allow", lambda **_: 1), "valid", "holds", "a valid call of search", ""),
         (

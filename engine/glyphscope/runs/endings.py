@@ -45,7 +45,7 @@ class RunEnd:
 
 
 _HOLDS = frozenset({"valid", "valid answer", "judged", "answered", "no-tool", "multi-intent"})
-_COMPARED = (_HOLDS | {"valid relaxed"}) - {"judged"}
+_COMPARED = (_HOLDS | {"valid relaxed", "cut-off"}) - {"judged"}
 """Outcomes of runs that are compared with the expected answer."""
 _UNEXPECTED = "unexpected"
 _NO_CALL = frozenset({"invalid", "length", "end-of-text", "stop-string"})
@@ -104,7 +104,7 @@ def _outcome_of(state: RunState) -> str:
             finished.reason if finished.reason != "complete" else "invalid answer" if answers else "invalid"
         )
     if answers:
-        return "valid answer"
+        return "cut-off" if finished.reason == "length" else "valid answer"
     if state.stages[-1].kind == "judge":
         return "judged"
     if state.call is None and finished.reason != "complete":
@@ -203,7 +203,9 @@ def _words(kind: str, words: str, state: RunState, tr: Translate) -> str:
         why = result.message.rstrip(".") or words
         return tr("a valid call of {tool}, which failed: {why}", tool=result.tool, why=why)
     if kind == "cut-off":
-        return tr("the answer was {cut}", cut=cut or tr("cut off at the token limit"))
+        valued = state.started is not None and not state.started.request.answer.is_call
+        cut = cut or tr("cut off at the token limit")
+        return tr("a valid answer, {cut}", cut=cut) if valued else tr("the answer was {cut}", cut=cut)
     if kind == "no-call" and cut:
         return f"{words}, {cut}"
     if kind in ("limit", "refused") and limit is not None:
