@@ -79,7 +79,8 @@ def fails(**_):
             "now 3",
         ),
         (direct("word " * 9, tool_choice="none", max_tokens=3), "cut-off", "open", "cut off", "now 3"),
-        (direct(["12", "3"], answer=Answer("regex", "[0-9]+")), "valid answer", "holds", "valid answer", ""),
+        (direct(["12", "3"], answer=DIGITS, max_tokens=1), "cut-off", "open", "valid answer, cut", "now 1"),
+        (direct(["12", "3"], answer=DIGITS), "valid answer", "holds", "valid answer", ""),
         (direct(SEARCH), "valid", "holds", "a valid call of search", ""),
         (executed("allow", lambda **_: 1), "valid", "holds", "a valid call of search", ""),
         (
