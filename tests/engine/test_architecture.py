@@ -22,8 +22,8 @@ MAX_FILE = 600
 MOST = {
     "modules with one importer": 130,
     "modules that tests import": 281,
-    "lines of code": 130_830,
-    "lines of code without plug-ins": 126_293,
+    "lines of code": 130_842,
+    "lines of code without plug-ins": 126_305,
 }
 """They only fall; raise one with the reason here.
 

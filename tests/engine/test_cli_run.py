@@ -84,6 +84,21 @@ def test_a_setting_that_no_model_can_have_is_rejected_before_one_is_opened(optio
     assert "reached" not in result.stderr
 
 
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ('["\\ud800"]', "\\ud800 is half a character."),
+        ('["\\ud83d\\ude00", "\\ud800"]', "\\ud800 is half a character."),
+        (" ", "it is empty."),
+        ('["\\ud83d\\ude00"', "Input data was truncated."),
+    ],
+)
+def test_json_that_cannot_be_read_has_its_reason(tmp_path, text, why):
+    file = tmp_path / "messages.json"
+    file.write_text(text)
+    assert f"Invalid JSON: {why}" in run("--messages", str(file)).stderr
+
+
 @pytest.mark.parametrize("constraint", ["mask", "gbnf"])
 def test_a_custom_grammar_is_in_the_record(tmp_path, constraint):
     grammar = tmp_path / "my.gbnf"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -31,6 +32,8 @@ from glyphscope.registry import (
 from glyphscope.registry.saving import unused
 
 STDIN = "-"
+_HALF = re.compile(r"\\u[dD][89abAB]..\\u[dD][c-fC-F]..|(?P<half>\\u[dD][89a-fA-F][0-9a-fA-F]{2})")
+"""Two halves of a character as JSON writes them, or a `half` alone."""
 
 
 class InputError(GlyphscopeError):
@@ -88,7 +91,11 @@ def parse_json(text: str, where: str) -> Any:
     try:
         return msgspec.json.decode(text)
     except (ValueError, RecursionError) as error:  # also invalid UTF-8
-        raise InputError(f"Invalid JSON: {error}.", where=where) from None
+        why = str(error)
+        if "truncated" in why:  # msgspec says so of these too
+            half = next(filter(None, (found["half"] for found in _HALF.finditer(text))), "")
+            why = f"{half} is half a character" if half else why if text.strip() else "it is empty"
+        raise InputError(f"Invalid JSON: {why}.", where=where) from None
 
 
 def read_json_lines(source: str) -> Iterator[tuple[str, Any]]:

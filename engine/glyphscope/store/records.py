@@ -203,6 +203,10 @@ _VOLATILE: dict[type[AnyEvent], dict[str, Any]] = {
 """The fields of events that differ from run to run."""
 _WORDS: dict[type[AnyEvent], dict[str, Any]] = {
     Violation: {"message": "", "viable": ""},
+    FieldChanged: {
+        "status": "open"
+    },  # which follows from the violations: early records have unknown arguments open
+    FieldClosed: {"status": "open"},
     Aborted: {"message": "", "viable": ""},
     RunFailed: {"message": "", "hint": ""},
     RepairTried: {"message": ""},
