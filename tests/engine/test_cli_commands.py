@@ -16,6 +16,16 @@ def test_the_version_is_the_packages():
     assert (result.exit_code, result.stdout.split()) == (0, ["glyphscope", version("glyphscope")])
 
 
+def test_a_file_in_place_of_a_command_is_named_with_the_command_that_opens_it(tmp_path):
+    file = tmp_path / "agent.glyphscope"
+    file.write_text("{}")
+    result = command(str(file))
+    assert result.exit_code == 2
+    assert (
+        f"{file} is a file, not a command. To open it in the window: glyphscope gui {file}" in result.stderr
+    )
+
+
 @pytest.mark.slow
 def test_the_engines_commands_start_without_qt_or_llama_cpp():
     script = (

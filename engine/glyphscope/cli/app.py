@@ -72,6 +72,13 @@ class _Commands(OpenGroup):
         super().__init__(**more)
         self.commands = _LazyCommands(dict.fromkeys(COMMANDS))
 
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        if os.path.isfile(args[0]) and self.get_command(ctx, args[0]) is None:
+            ctx.fail(
+                f"{args[0]} is a file, not a command. To open it in the window: glyphscope gui {args[0]}"
+            )
+        return super().resolve_command(ctx, args)
+
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
