@@ -506,3 +506,19 @@ def test_sides_that_shared_a_place_for_lack_of_room_are_apart_in_a_larger_window
     assert window.tabifiedDockWidgets(window.right)
     window.resize(1440, 860)
     qtbot.waitUntil(lambda: not window.tabifiedDockWidgets(window.right))
+
+
+def test_a_run_that_the_window_ends_is_in_the_history_as_far_as_it_went(open_window, qtbot):
+    class Slow(ScriptedModel):
+        def generate(self, request):
+            for event in super().generate(request):
+                time.sleep(0.02)
+                yield event
+
+    window = open_window(lambda _name, **_options: Slow("a " * 500))
+    window.services.project.set_options(constraint="off", stop_on="never")
+    window.actions_.run.trigger()
+    qtbot.waitUntil(lambda: len(window.runs.state.tokens) > 3)
+    window.shut_down()
+    (row,) = window.services.history.rows()
+    assert row.outcome == "unfinished" and row.tokens > 3

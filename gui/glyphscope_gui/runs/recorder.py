@@ -88,6 +88,12 @@ class Recorder(QObject):
 
         self._background.start(f"keep {events[0].run}", work, self._run_saved, self._run_not_saved)
 
+    def keep_unfinished(self, events: tuple[AnyEvent, ...]) -> None:
+        """Store a run at once that ends with the program: its turns and approvals cannot be made again."""
+        if events and isinstance(events[0], RunStarted):
+            with suppress(GlyphscopeError):
+                self._history.add(events)
+
     def keep_again(self, events: tuple[AnyEvent, ...]) -> None:
         """Store a run whose expected answer has changed, if it is in the history."""
         started = next(event for event in events if isinstance(event, RunStarted))

@@ -297,6 +297,12 @@ class RunController(QObject):
             self._model_changed(ModelStatus("unloading", self.model.name))
             self._line.put(partial(self._worker.unload, self.model.name))
 
+    @property
+    def unfinished(self) -> tuple[AnyEvent, ...]:
+        """The events so far of the shown run, if it is made now and has begun."""
+        made = isinstance(self._job, RunJob) and not self.is_in_background and self._pending is None
+        return tuple(self.events) if made else ()
+
     def close(self) -> None:
         """Stop, close the model's process, and join the thread."""
         if self._closed:

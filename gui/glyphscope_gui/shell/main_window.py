@@ -135,6 +135,7 @@ class MainWindow(FollowsSize, QMainWindow):
         )
         self.help.close()
         self.panels.history.shut_down()
+        self.recorder.keep_unfinished(self.context.runs.unfinished)
         self.context.runs.close()
         end_work(self)
         self.services.close()
