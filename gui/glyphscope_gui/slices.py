@@ -44,7 +44,7 @@ def are_charts_imported() -> bool:
 
 def import_charts() -> Steps:
     """Import the library of charts, the window's slowest, in the window's thread: in another one beside the event loop
-    it crashed, rarely, as PySide makes a type of Qt when its name is first read. These names are read one at a time,
+    it crashed, rarely: PySide makes a type of Qt when its name is first read. These names are read one at a time,
     and the library's own imports are executed one by one: in one piece, they would take 100 to 200 ms.
     """
     if _Charts.steps is None:

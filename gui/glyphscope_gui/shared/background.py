@@ -78,12 +78,13 @@ class WorkLine(QThread):
     """A thread that makes calls one after the other. It starts with the first.
 
     It has no Qt parent, but is referenced by `_started` until it has ended: with a parent and deleteLater, garbage
-    collection of the parent crashed (PySide6 6.11.3).
+    collection of the parent crashed (PySide6 6.11.3). It always has a name: for one without, Qt asks PySide for the
+    name of its class when the thread starts, which crashed while another thread made a type of Qt.
     """
 
     outcome = Signal(object)
 
-    def __init__(self, name: str = "") -> None:
+    def __init__(self, name: str = "glyphscope-work") -> None:
         super().__init__()
         self.setObjectName(name)
         self._calls: SimpleQueue[Callable[[], object] | None] = SimpleQueue()
