@@ -184,6 +184,7 @@ def test_the_page_grades_every_answer_as_the_program_does():
         (
             {
                 "form": sheet.kind,
+                "single": sheet.single,
                 "right": sorted(sheet.right),
                 "choices": [choice.text for choice in sheet.choices],
             },

@@ -261,6 +261,12 @@ def test_an_answer_is_judged(tmp_path):
     assert grade(character, frozenset({character.at})).right
 
 
+def test_a_wrong_answer_to_a_single_choice_leaves_nothing_out():
+    choices = tuple(AnswerChoice(text, text == "b", "") for text in "abc")
+    words = grade(Sheet(kind="choice", ask="", choices=choices), frozenset({0})).words
+    assert words == "Not quite: “a” is not right; “b” is."
+
+
 def test_a_question_without_an_answer_is_rejected(tmp_path):
     text = LESSON.replace('tokens = ["action", "nothing", "act"]', 'tokens = ["action", "act"]')
     with pytest.raises(

@@ -115,6 +115,8 @@ def grade(asked: Sheet, chosen: frozenset[int]) -> Grade:
             if said < asked.at
             else f"Earlier: it is decided at character {asked.at}, not only at {said}."
         )
+    elif asked.single and len(chosen) == 1:  # a reader who may choose one left nothing out
+        words = f"Not quite: {_listed(asked, wrong)} is not right; {_listed(asked, missed)} is."
     else:
         parts = []
         if wrong:

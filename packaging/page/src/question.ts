@@ -42,6 +42,8 @@ export function grade(asked: Asked, chosen: number[]): Grade {
       .sort((one, other) => one - other)
       .map((number) => `“${asked.choices[number]}”`)
       .join(", ");
+  if (asked.single && chosen.length === 1)
+    return { right, words: `Not quite: ${named(wrong)} is not right; ${named(missed)} is.` };
   const parts = [];
   if (wrong.length) parts.push(`${named(wrong)} ${wrong.length === 1 ? "is" : "are"} not right`);
   if (missed.length) parts.push(`${named(missed)} ${missed.length === 1 ? "was" : "were"} left out`);
