@@ -11,9 +11,11 @@ from hypothesis import strategies as st
 from glyphscope.base.errors import LessonError, RecordError, StorageError
 from glyphscope.events import Answer
 from glyphscope.lessons import (
+    AnswerChoice,
     LessonPlace,
     LessonProgress,
     ReadingProgress,
+    Sheet,
     check_lesson,
     find_lesson,
     grade,

@@ -3,6 +3,7 @@
 import json
 import threading
 import time
+from contextlib import closing
 from dataclasses import replace
 
 import msgspec
@@ -28,10 +29,11 @@ from glyphscope.events import (
     encode_event,
 )
 from glyphscope.models.scripted import ScriptedModel
-from glyphscope.registry import default_registry
+from glyphscope.registry import Tool, ToolRegistry, default_registry
 from glyphscope.runs import Context, Decision, Emitter, NonInteractive, PreparedRequest, run_state
 from glyphscope.runs.tool_execution import execute
 from glyphscope.tools import Outcome
+from glyphscope.tools.demo import DemoTools
 from toolbox import ALLOW, DENY, Box, Person, of, text
 
 REGISTRY = default_registry()
@@ -183,6 +185,17 @@ def test_a_source_that_is_not_connected_is_reported_without_approval():
     _, result = run_tool(interaction, approvals=(), sources={"search": "files"})
     assert (result.fault, result.code, result.source) == ("unknown", "UNKNOWN_TOOL", "files")
     assert not interaction.asked
+
+
+def test_a_tool_that_no_source_has_is_reported_without_approval():
+    registry = ToolRegistry((Tool("book_room", parameters={"type": "object"}),))
+    with closing(DemoTools()) as demo:
+        made = context_of(NonInteractive({"demo": demo}, threading.Event()), approvals=())
+        context = replace(made, prepared=PreparedRequest(made.request, registry))
+        call = CallReady(tool="book_room", arguments={}, text="", call="call-1")
+        events, result = run_tool(None, call, context=context)
+    assert result.fault == "unknown" and "no demo tool has that name" in result.message
+    assert not of(ApprovalNeeded, events)
 
 
 # sizes

@@ -9,6 +9,7 @@ from engine_environment import LAX, environment
 from glyphscope.explain.proof.outside import installed
 from glyphscope.registry import Tool
 from glyphscope_gui.context import LackingPlace
+from glyphscope_gui.enforcement.table import EnforcementCell, EnforcementRow
 from grammar_window import show
 
 pytestmark = pytest.mark.slow
@@ -76,6 +77,12 @@ def test_the_constraints_that_are_not_enforced_are_counted_and_can_be_shown_alon
     screen.press("All", "Step")
     grammar.go_to(LackingPlace())
     assert [row[0] for row in screen.rows(ENFORCEMENT)] == ["ticket · labels · uniqueItems true"]
+    rows = (
+        EnforcementRow("ticket", f"/{state}", "pattern", state, {"mask": EnforcementCell(state)})
+        for state in ("enforced", "checked", "unknown", "unknown")
+    )
+    grammar.bench.proved.emit((*rows,), True)
+    assert screen.read("Not enforced") == "Not enforced 1, unknown 2"
 
 
 def test_an_engine_of_another_server_is_installed_after_consent_and_has_a_column(

@@ -32,7 +32,16 @@ from glyphscope.registry import default_registry
 from glyphscope.runs import StageState, end_of, run_state
 from glyphscope.runs.strategies import run
 from glyphscope_gui.runs import ShownStage, StreamView, stage_text
-from glyphscope_gui.runs.field_table import CONSTRAINT, DECIDED, FIELD, VALUE, FieldTable, FieldTableModel
+from glyphscope_gui.runs.field_table import (
+    CONSTRAINT,
+    DECIDED,
+    FIELD,
+    NARROW,
+    TOKENS,
+    VALUE,
+    FieldTable,
+    FieldTableModel,
+)
 from glyphscope_gui.runs.recorder import bundled_run
 from glyphscope_gui.runs.token_table import COLUMNS, PART, RULE, TOKEN, TokenTable, TokenTableModel
 from glyphscope_gui.shared import stops
@@ -552,6 +561,19 @@ def test_a_low_table_shows_the_first_impossible_field_of_a_run_else_the_first_fi
     table.show_stage(ShownStage(state, state.present, over=True))
     place = table.visualRect(model.index(row, 0))
     assert table.viewport().rect().contains(place), rows[row]
+
+
+def test_a_scroll_bar_hides_no_column(qtbot):
+    _, model = table_of(events_of(STOPPED, stop_on="never"))
+    table = FieldTable(model)
+    qtbot.addWidget(table)
+    table.show()
+    room = NARROW * table.fontMetrics().averageCharWidth() + 2 * table.frameWidth()
+    for height in (table.height_of(20), table.height_of(1)):
+        table.resize(room + 4, height)
+        table.grab()
+        assert not table.isColumnHidden(TOKENS), height
+    assert table.verticalScrollBar().isVisible()
 
 
 def test_the_place_of_a_verdict_is_not_cut_after_long_reasoning(qtbot):

@@ -73,8 +73,12 @@ class EnforcementRow:
     cells: dict[str, EnforcementCell]
 
     def lacks(self, engine: str) -> bool:
-        """Whether that engine is known not to enforce it."""
+        """Whether that engine does not enforce it, as far as is known."""
         return engine in self.cells and self.cells[engine].state != "enforced"
+
+    def is_unknown(self, engine: str) -> bool:
+        """Whether it is not known if that engine enforces it."""
+        return engine in self.cells and self.cells[engine].state == "unknown"
 
 
 _LOOKS = {

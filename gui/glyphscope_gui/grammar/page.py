@@ -298,7 +298,7 @@ LACKING = (
     (
         "lacking",
         tr("Not enforced"),
-        tr("Constraints of all tools that the validator checks afterwards, or none"),
+        tr("Constraints of all tools that are not enforced, or not as far as is known"),
     ),
 )
 
@@ -350,10 +350,13 @@ class GrammarPage(TakesFiles, QWidget):
     def files_dropped(self, paths: list[Path]) -> None:
         self.fileDropped.emit(str(paths[0]))
 
-    def show_lacking(self, count: int, of: int) -> None:
-        """Show how many constraints there are, and how many of them are not enforced."""
+    def show_lacking(self, count: int, unknown: int, of: int) -> None:
+        """Show how many constraints there are, how many of them are not enforced, and of how many that is unknown."""
         self.lacking.button("all").setText(tr("All {count}", count=of))
-        self.lacking.button("lacking").setText(tr("Not enforced {count}", count=count))
+        words = tr("Not enforced {count}", count=count)
+        self.lacking.button("lacking").setText(
+            tr("{words}, unknown {count}", words=words, count=unknown) if unknown else words
+        )
 
     def show_tab(self, part: QWidget) -> None:
         """Bring the tab with that part to the front."""

@@ -422,7 +422,8 @@ class GrammarPresenter(Page):
             () if self.view.lacking.value == "lacking" else [row for row in found if row.tool == self._tool]
         )
         rows = lacking if self.view.lacking.value == "lacking" else named or found
-        self.view.show_lacking(len(lacking), len(named or found))
+        unknown = sum(row.is_unknown(engine) for row in lacking)
+        self.view.show_lacking(len(lacking) - unknown, unknown, len(named or found))
         self.view.enforcement.show_rows(rows[:MAX_ROWS], engines, of_one_tool=bool(named))
         about = self._about_rows(any_rows=bool(found))
         if len(rows) > MAX_ROWS:

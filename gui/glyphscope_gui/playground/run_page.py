@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
 from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QFrame, QMenu, QTabWidget, QWidget
@@ -189,7 +190,9 @@ class RunPage(layouts.FollowsSize, QWidget):
         if prompt is None:
             self.costs.set_forms(*_NOT_COUNTED)
         else:
-            self._show_costs(own if self._costs_of_run and own is not None else prompt)
+            # what prefilling the prompt took from the cache says nothing of the run to come
+            ahead = msgspec.structs.replace(prompt, cached=0, restored=0)
+            self._show_costs(own if self._costs_of_run and own is not None else ahead)
 
     def _show_costs(self, event: PromptRendered) -> None:
         sums: dict[str, int] = {}

@@ -374,8 +374,9 @@ class FieldTable(PlainTable):
         if self._complete is not None:
             verdict = min(verdict, max(self.widest(VERDICT, MAX_MEASURED) + PILL, self.title_width(VERDICT)))
         self.setColumnWidth(VERDICT, verdict)
+        whole = self.contentsRect().width()  # a scroll bar, which comes with the rows, hides no column
         for column, least in ((TOKENS, NARROW), (DECIDED, NARROWER)):
-            self.setColumnHidden(column, width < least * self.fontMetrics().averageCharWidth())
+            self.setColumnHidden(column, whole < least * self.fontMetrics().averageCharWidth())
         room = width - sum(self.columnWidth(column) for column in (VERDICT, DECIDED, TOKENS))  # hidden: 0
         titles = self.least_width(VALUE) + self.least_width(CONSTRAINT)
         name = max(min(self._needed(FIELD), round(room * 0.4), room - titles), 1)
