@@ -101,6 +101,24 @@ def test_a_byte_order_mark_of_a_file_is_ignored(tmp_path):
     )
 
 
+def test_a_file_without_lines_is_not_a_success():
+    done = glyphscope("check", "--lines", "-", text="\n \n")
+    assert done.exit_code == 2 and "nothing to check" in done.stderr and "standard input" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("command", "text"),
+    [
+        (("grammar", "build", "--schema"), '{"items": {"type": "string", "type": "integer"}}'),
+        (("prompt", "--messages"), '[{"role": "user", "content": "a", "content": "b"}]'),
+    ],
+)
+def test_a_duplicate_key_of_a_schema_or_a_conversation_is_an_error(tmp_path, command, text):
+    (tmp_path / "x.json").write_text(text)
+    done = glyphscope(*command, tmp_path / "x.json")
+    assert done.exit_code == 2 and "Duplicate key" in done.stderr and "x.json" in done.stderr
+
+
 def test_lines_in_another_notation_than_glyph_are_named_with_the_options_for_them(tmp_path):
     call = '{"name": "search", "arguments": {"query": "a"}}'
     lines = [{"text": call}, {"text": call}, {"text": call, "notation": "json", "shape": "name-arguments"}]

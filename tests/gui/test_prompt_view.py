@@ -12,7 +12,6 @@ from PySide6.QtWidgets import QVBoxLayout
 
 from glyphscope import events
 from glyphscope.runs import run_state
-from glyphscope.runs.strategies.reading_ahead import ReadAhead
 from glyphscope_gui.context import PromptsPlace
 from glyphscope_gui.prompt import (
     RENDERED,
@@ -328,7 +327,7 @@ def test_the_figures_below_the_prompt_are_those_of_the_text_in_the_field(window,
     project.set_options(strategy="route-execute")
     assert view.costs.text() == "Tokens are counted when the prompt runs."
     prefilled = events.PromptRendered(text="another prompt", tokens=475, cached=7)
-    window.runs.queries.promptRead.emit(ReadAhead((prefilled,)))
+    window.runs.queries.promptRead.emit(SimpleNamespace(prompt=prefilled))
     assert view.costs.text() == "475 tokens", "the cached part is that of the prefill, not of the next run"
 
 

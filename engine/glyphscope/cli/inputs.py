@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -15,7 +16,7 @@ import typer
 
 from glyphscope.base.errors import GlyphscopeError
 from glyphscope.base.inputs import read_file, utf8_text
-from glyphscope.base.shorten import listed, shorten
+from glyphscope.base.shorten import json_excerpt, listed, shorten
 from glyphscope.base.visible import visible
 from glyphscope.cli.output import diagnostics, print_line_error, print_note
 from glyphscope.events import Answer, RunRequest, Shape, described_answer
@@ -82,8 +83,24 @@ def _read_stdin() -> bytes:
 
 
 def read_json(source: str) -> Any:
-    """The JSON value of a file, or of standard input for `-`."""
-    return parse_json(read_text(source), shown_source(source))
+    """The JSON value of a file, or of standard input for `-`; a duplicate key is an error, as in a registry."""
+    where = shown_source(source)
+    text = read_text(source)
+    value = parse_json(text, where)
+
+    def checked(pairs: list[tuple[str, Any]]) -> None:
+        for key, times in Counter(key for key, _ in pairs).most_common(1):
+            if times == 1:
+                return
+            shown = json_excerpt(key, 60)
+            hint = "Remove one of them: readers of JSON differ in which one they take."
+            raise InputError(f"Duplicate key {shown} in one object.", where=where, hint=hint)
+
+    with suppress(
+        ValueError, RecursionError
+    ):  # Python's reader rejects more, such as numbers of 5,000 digits
+        json.loads(text, object_pairs_hook=checked)
+    return value
 
 
 def parse_json(text: str, where: str) -> Any:
@@ -108,10 +125,12 @@ def answer_lines(source: str, answer: Callable[[str, str, dict[str, Any]], bool]
     """Answer each object with a "text" of a JSON Lines file, given its place, text and object.
 
     Returns whether all answers are true. A bad line, or one for which `answer` raises a GlyphscopeError, is answered
-    by the error: the others are answered too, and the command ends with exit code 2.
+    by the error: the others are answered too, and the command ends with exit code 2. Raises InputError for a file
+    without lines.
     """
-    good, usable = True, True
+    good, usable, found = True, True, False
     for place, line in _lines(source):
+        found = True
         try:
             value = as_json_object(parse_json(line, place), place)
             if not isinstance(text := value.get("text"), str):
@@ -120,6 +139,11 @@ def answer_lines(source: str, answer: Callable[[str, str, dict[str, Any]], bool]
         except GlyphscopeError as error:
             print_line_error(error, place)
             usable = False
+    if not found:
+        hint = 'Give one {"text": …} per line.'
+        raise InputError(
+            "There is nothing to check: no line has a text.", where=shown_source(source), hint=hint
+        )
     if not usable:
         raise typer.Exit(2)
     return good

@@ -211,7 +211,7 @@ def _words(report: AbReport) -> tuple[str, ...]:
         words.append(
             f"{second} minus {first}: {points(difference, n)} points "
             f"[{points(report.low, n)}, {points(report.high, n)}], {mcnemar_words(p, exact=report.exact)}, "
-            f"{pluralize(n, 'seed')}, {apart:,} of which differ."
+            f"{pluralize(n, 'seed')}, {apart:,} with only one answer {report.measure}."
         )
         few = f" A significant result needs at least {ENOUGH} seeds." if n < ENOUGH else ""
         better = second if difference > 0 else first

@@ -312,7 +312,7 @@ class FieldTableModel(TableModel[FieldRow]):
 
 MIN_ROWS, MAX_ROWS = 4, 7
 """The minimum and maximum height of the table in rows, before it scrolls."""
-NARROW = 80
+NARROW = 76
 """Width of the table, in characters, below which the column of tokens is hidden."""
 NARROWER = 64
 """Width, in characters, below which the deciding character is hidden too: the stream marks it."""
