@@ -41,8 +41,8 @@ make calls which a request forbids, or call answers complete that a limit cut. F
 than their calls, calls as APIs give them, and rules of grammars inside of rules. For another text size in slices, and
 charts that are imported statement by statement. For the help of a run without its work, names that no call keeps,
 several calls of an API, and calls that are valid and fail. For repeated parts of words, the words of answers that are
-not calls, and runs that end with the window. For duplicate keys of schemas and conversations, constraints of which
-nothing is known, and calls without an executor. Tests import more modules since packages do not list names for them alone.
+not calls, and runs that end with the window. For duplicate keys of schemas and conversations, and constraints
+of which nothing is known. Tests import more modules since packages do not list names for them alone.
 """
 PLUGINS = "glyphscope_plugins"
 
