@@ -197,10 +197,15 @@ def test_an_unknown_number_of_prompt_tokens_is_left_out(page, screen, qtbot):
     screen.run()
     assert "Prompt tokens: A " in screen
     results = page.ab.results
-    known = [state.stages[0].prompt for state in results.states.values()]
+    known = [
+        (stage.prompt, stage.finished) for state in results.states.values() for stage in state.stages[:1]
+    ]
     for unknown in ((0, 1), (0,), (1,)):
-        for place, (state, prompt) in enumerate(zip(results.states.values(), known)):
-            state.stages[0].prompt = msgspec.structs.replace(prompt, tokens=0) if place in unknown else prompt
+        for place, (state, (prompt, done)) in enumerate(zip(results.states.values(), known)):
+            replaced = msgspec.structs.replace
+            if place in unknown:
+                prompt, done = replaced(prompt, tokens=0), replaced(done, prompt_tokens=0)
+            state.stages[0].prompt, state.stages[0].finished = prompt, done
         words = "\n".join(result_lines(results))
         assert "Differences" in words and "tokens" not in words
 
