@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from types import SimpleNamespace
 
+import msgspec
 import pytest
 from PySide6.QtCore import QObject, Qt
 from PySide6.QtTest import QTest
@@ -358,3 +359,23 @@ def test_the_figures_of_a_branch_or_a_record_do_not_stay_below_another_prompt(wi
     with qtbot.waitSignal(window.runs.ended):
         window.page(PageId.PLAYGROUND).evidence.branch_bar.actions_["delete"].trigger()
     qtbot.waitUntil(lambda: "prompt 33" in view.costs.text())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("tokens", "words"), [(50, "50 tokens"), (0, "An endpoint reports token counts only with its answer.")]
+)
+def test_the_tokens_of_a_prompt_that_only_its_answer_counts_are_those_of_the_answer(
+    window, qtbot, tokens, words
+):
+    view = costs_of(window, qtbot)
+    record = []
+    for event in bundled_run("search-mask.jsonl"):
+        if isinstance(event, events.PromptRendered):
+            event = msgspec.structs.replace(event, tokens=0, cached=0, parts=())
+        elif isinstance(event, events.StageFinished):
+            event = msgspec.structs.replace(event, prompt_tokens=tokens, cached=0)
+        record.append(event)
+    with qtbot.waitSignal(window.runs.ended):
+        window.runs.show_record(tuple(record))
+    assert view.costs.text() == words

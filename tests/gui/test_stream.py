@@ -306,7 +306,7 @@ def test_the_playground_shows_an_answer_of_parts(open_playground, qtbot):
     view.focus_tokens()
     assert not view.tokens.isColumnHidden(PART)
     turn = evidence.sections["turn"]
-    assert turn.isVisible() and turn.hint.text().startswith("32 reasoning · ")
+    assert turn.isVisible() and turn.hint.text().startswith("tokens: reasoning 32, text ")
     turn.button.click()
     shown = [label.accessibleName() for label in evidence.turn.findChildren(QLabel) if label.isVisible()]
     assert "reasoning, tokens: 32" in shown and "markers, forced: 9" in shown

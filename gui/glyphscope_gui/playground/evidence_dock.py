@@ -280,10 +280,12 @@ _TITLES = (tr("part"), tr("tokens"), tr("forced"), tr("time"))
 
 
 def turn_words(stage: StageState) -> str:
-    """The tokens of each kind of part in the answer, and whether it was narrowed: `16 reasoning · 38 calls`."""
+    """The tokens of each kind of part in the answer, and whether it was narrowed: `tokens: reasoning 16, calls 38`."""
     costs = part_costs(stage)
-    words = [f"{costs[kind].tokens:,} {words}" for kind, words in _KINDS if kind in costs]
-    return " · ".join(words) or " ".join(narrowed_words(stage, tr))
+    words = [f"{words} {costs[kind].tokens:,}" for kind, words in _KINDS if kind in costs]
+    if not words:
+        return " ".join(narrowed_words(stage, tr))
+    return tr("tokens: {parts}", parts=", ".join(words))
 
 
 class TurnCosts(QWidget):

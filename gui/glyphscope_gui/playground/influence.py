@@ -360,7 +360,7 @@ class InfluencePresenter(QObject):
                 if self._run.begun.request.strategy == "loop":
                     words = tr("Of a loop, the first turn and its prompt are explained.") + " " + words
             except GlyphscopeError as error:
-                words = " ".join(filter(None, (error.words, error.hint)))
+                words = error.words
         for view in views:
             if isinstance(view, InfluenceView):
                 view.show_choices(choices, words)

@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QFrame, QMenu, QTabWidget, QWidget
 from glyphscope.base.shorten import excerpt
 from glyphscope.events import PromptRendered, RunStarted, Token
 from glyphscope.runs import RunState
+from glyphscope.runs.stage_words import prompt_tokens
 from glyphscope.runs.state import StageState
 from glyphscope_gui.playground.asking import MAX_HEIGHT, ApprovalCard, QuestionCard, ReplyBar
 from glyphscope_gui.playground.branches.tree import BranchPanel
@@ -37,6 +38,7 @@ from glyphscope_gui.theme.sizes import PAD, letters
 
 _NOT_COUNTED = tr("Tokens are counted when the prompt runs."), tr("Tokens: counted by a run")
 _COUNTING = tr("Counting tokens…")
+_REPORTED = tr("An endpoint reports token counts only with its answer.")
 _TOKENS = tr("Tokens")
 MOVED_MS = 400
 """Delay after the last movement of the border before its place is kept."""
@@ -168,10 +170,13 @@ class RunPage(layouts.FollowsSize, QWidget):
         if len(notes) > self._notes:
             self._notes = len(notes)
             self.notice.show_words(notes[-1])
-        if self.stage.prompt is not self._prompt:
-            self._prompt = self.stage.prompt
-            if self._prompt is not None and self._costs_of_run:
-                self._show_costs(self._prompt)
+        prompt = self.stage.prompt
+        if prompt is not self._prompt or (
+            prompt is not None and not prompt.tokens
+        ):  # they come with the answer
+            self._prompt = prompt
+            if prompt is not None and self._costs_of_run:
+                self._show_costs(prompt)
 
     def forget_costs(self, *, counted: bool, other_model: bool = False) -> None:
         """Remove the figures below the prompt, as it has changed; `counted`: others follow."""
@@ -195,8 +200,14 @@ class RunPage(layouts.FollowsSize, QWidget):
             self._show_costs(own if self._costs_of_run and own is not None else ahead)
 
     def _show_costs(self, event: PromptRendered) -> None:
+        if not event.tokens and event is self.stage.prompt:
+            tokens, cached = prompt_tokens(self.stage)
+            event = msgspec.structs.replace(event, tokens=tokens, cached=cached)
+        if not event.tokens:
+            self.costs.set_forms(_REPORTED)
+            return
         sums: dict[str, int] = {}
-        for part in event.parts:
+        for part in event.parts if any(part.tokens for part in event.parts) else ():
             sums[part.name] = sums.get(part.name, 0) + part.tokens
         whole = tr("%n token(s)", "", event.tokens)
         named = (("tools", tr("tools")), ("examples", tr("examples")), ("user", tr("prompt")))
