@@ -239,6 +239,14 @@ def test_only_tokens_that_the_model_wrote_in_this_run_count_for_its_speed():
     assert run_figures(branch).tokens_per_second == pytest.approx(20)
 
 
+def test_an_answer_that_came_at_once_has_no_speed():
+    state = ran('{action="search" query="AI news" max_results=10}')
+    (stage,) = state.stages
+    at_once = [msgspec.structs.replace(token, t=2.3) for token in stage.tokens]
+    whole = dataclasses.replace(state, stages=[dataclasses.replace(stage, tokens=at_once, evaluated=None)])
+    assert run_figures(whole).tokens == len(at_once) and run_figures(whole).tokens_per_second is None
+
+
 PERSON = Answer(
     "schema", '{"type": "object", "properties": {"name": {"type": "string"}, "age": {"type": "integer"}}}'
 )

@@ -6,6 +6,7 @@ import io
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from rich.console import Console
 
 from glyphscope.cli.run_printer import RunView
@@ -24,7 +25,7 @@ from glyphscope.events import (
     decode_event,
     encode_event,
 )
-from glyphscope.explain.segments import earlier_call, part_costs, part_of, reasoning_tokens
+from glyphscope.explain.segments import counted, earlier_call, part_costs, part_of, reasoning_tokens
 from glyphscope.notation.write import call_sizes, sum_of
 from glyphscope.runs import RunState, StageState, reduce_event, run_state
 from made_runs import BAD, GOOD, MARKER, THOUGHT, parts_run
@@ -136,6 +137,16 @@ def test_every_token_belongs_to_a_part_or_to_a_marker():
     assert sum(cost.tokens for cost in costs.values()) == len(stage.tokens)
     assert costs["marker"].forced == stage.forced
     assert reasoning_tokens(stage) == costs["reasoning"].tokens
+
+
+def test_parts_of_an_endpoint_s_answer_have_no_tokens_unless_one_part_is_all_of_it():
+    stage = run_state(parts_run()).present
+    assert stage.finished is not None
+    stage.finished = replace(stage.finished, tokens=len(stage.tokens) + 7)  # the endpoint's own count
+    (reasoning,) = [part for part in stage.segments if part.kind == "reasoning"]
+    assert counted(stage, stage.tokens_between(reasoning.start, reasoning.end)) is None
+    assert counted(stage, range(len(stage.tokens))) == len(stage.tokens) + 7
+    assert part_costs(stage) == {} and reasoning_tokens(stage) == 0
 
 
 def test_a_text_without_parts_has_no_part_costs():

@@ -53,7 +53,8 @@ def run_figures(state: RunState) -> RunFigures:
 
 def decoded(stage: StageState) -> tuple[int, float]:
     """The tokens that the model wrote in this run, forced ones included, and the seconds for them: those since the end
-    of the prompt's evaluation, or since the last token that a branch keeps or the user wrote.
+    of the prompt's evaluation, or since the last token that a branch keeps or the user wrote. None and 0 if all came at
+    once, as in an answer that is not streamed: its time is also that of its prompt.
     """
     inserted = next(
         (n for n, token in enumerate(stage.tokens) if token.step.origin == "model"), len(stage.tokens)
@@ -64,4 +65,7 @@ def decoded(stage: StageState) -> tuple[int, float]:
         begin = stage.evaluated.t
     else:
         begin = stage.prompt.t if stage.prompt is not None else stage.began
-    return stage.token_count - inserted, max(stage.tokens[-1].t - begin, 0.0)
+    last, count = stage.tokens[-1].t, stage.token_count - inserted
+    if count > 1 and inserted < len(stage.tokens) and stage.tokens[inserted].t == last:
+        return 0, 0.0
+    return count, max(last - begin, 0.0)

@@ -57,9 +57,20 @@ def seconds_of(stage: StageState, tokens: range) -> float:
     return max(stage.tokens[tokens[-1]].t - begin, 0.0)
 
 
+def counted(stage: StageState, tokens: range) -> int | None:
+    """How many tokens these are. None if that is unknown: an endpoint counts those of the whole answer, and its pieces
+    need not be tokens.
+    """
+    if len(tokens) == len(stage.tokens):
+        return stage.token_count
+    return len(tokens) if stage.token_count == len(stage.tokens) else None
+
+
 def part_costs(stage: StageState) -> dict[PartKind, PartCost]:
-    """The cost of each kind of part; empty for a text without parts. A token across a border counts for the first."""
-    if not stage.segments:
+    """The cost of each kind of part; empty for a text without parts, or if an endpoint's pieces are not its tokens. A
+    token across a border counts for the first.
+    """
+    if not stage.segments or stage.token_count != len(stage.tokens):
         return {}
     costs: dict[PartKind, PartCost] = {}
     seen = 0
@@ -83,10 +94,8 @@ def _add(costs: dict[PartKind, PartCost], kind: PartKind, stage: StageState, tok
 
 def reasoning_tokens(stage: StageState) -> int:
     """The number of reasoning tokens in the text; 0 if an endpoint's pieces are not its tokens."""
-    if stage.token_count != len(stage.tokens):
-        return 0
     parts = (part for part in stage.segments if part.kind == "reasoning")
-    return sum(len(stage.tokens_between(part.start, part.end)) for part in parts)
+    return sum(counted(stage, stage.tokens_between(part.start, part.end)) or 0 for part in parts)
 
 
 def earlier_call(stage: StageState, reasoning: Segment, request: RunRequest) -> EarlierCall | None:

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QAbstractButton, QWidget
 
 from glyphscope.base.figures import duration, percent
 from glyphscope.base.visible import visible
-from glyphscope.explain.segments import EarlierCall, seconds_of
+from glyphscope.explain.segments import EarlierCall, counted, seconds_of
 from glyphscope.runs import CallState, Segment, StageState
 from glyphscope_gui.shared.labels import fewer_parts, fitting, named
 from glyphscope_gui.shared.language import tr
@@ -43,13 +43,6 @@ def reasoning_words(
     stage: StageState, part: Segment, collapsed: bool, earlier: EarlierCall | None, budget: int | None
 ) -> PartWords:
     """The cost of the reasoning, and the highest probability of a call within it."""
-    tokens = stage.tokens_between(part.start, part.end)
-    count = len(tokens)
-    facts = (
-        tr("%n token(s)", "", count)
-        if budget is None
-        else tr("{count} of {budget} tokens", count=count, budget=budget)
-    )
     aside = (
         tr(
             "a call here: at most {share} raw, token {token}",
@@ -62,7 +55,7 @@ def reasoning_words(
     text = stage.text[
         part.start : min(part.start + PREVIEW, len(stage.text) if part.end is None else part.end)
     ]
-    cost = f"{facts} · {duration(seconds_of(stage, tokens))}"
+    cost = _cost(stage, part, budget)
     return PartWords(
         tr("Reasoning"),
         cost,
@@ -79,9 +72,18 @@ def reasoning_words(
 
 def text_words(stage: StageState, part: Segment) -> PartWords:
     """The cost of text between other parts."""
-    tokens = stage.tokens_between(part.start, part.end)
-    cost = f"{tr('%n token(s)', '', len(tokens))} · {duration(seconds_of(stage, tokens))}"
+    cost = _cost(stage, part)
     return PartWords(tr("Text"), cost, cost)
+
+
+def _cost(stage: StageState, part: Segment, budget: int | None = None) -> str:
+    """The tokens of a part, if their number is known, and its time."""
+    tokens = stage.tokens_between(part.start, part.end)
+    count, time = counted(stage, tokens), duration(seconds_of(stage, tokens))
+    if count is None:
+        return time
+    of_budget = tr("{count} of {budget} tokens", count=count, budget=budget)
+    return f"{tr('%n token(s)', '', count) if budget is None else of_budget} · {time}"
 
 
 def call_words(stage: StageState, call: CallState, number: int, count: int) -> PartWords:
