@@ -1,4 +1,4 @@
-"""The start time of the program: a command that only answers, a command that validates, and the window."""
+"""The start time of the program: commands that answer, help, validate, or test what engines enforce, and the window."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ import msgspec
 from glyphscope.base.errors import GlyphscopeError
 from glyphscope.base.figures import duration
 from glyphscope.processes import module_command, own_command
+from glyphscope.registry import ToolRegistry, bundled_registry
 from glyphscope_benchmarks.baseline_process import last_line, with_benchmarks
 from glyphscope_benchmarks.figures import Figure, Row, at_most, measured_or_missing
 from glyphscope_benchmarks.timing import Plan, interleaved
@@ -42,7 +43,17 @@ WINDOW = Row(
     "waits for input; the embedded model is being loaded meanwhile",
     at_most(1.5),
 )
-COMMANDS = (VERSION, CHECK)
+HELP = Row("start, glyphscope run --help", "s", "the same, with the help of all options", at_most(0.3))
+REPORTS = {
+    tools: Row(
+        f"grammar build --report, {tools} tools",
+        "s",
+        "a process; the constraints of these bundled tools, tested in the engines that are installed",
+        at_most(most),
+    )
+    for tools, most in ((26, 8), (117, 20))
+}
+COMMANDS = (VERSION, CHECK, HELP, *REPORTS.values())
 ROWS = (*COMMANDS, WINDOW)
 
 _MIN_ROUNDS = 3
@@ -72,11 +83,22 @@ def figures(plan: Plan) -> list[Figure]:
         environment = {**with_benchmarks(os.environ), "QT_QPA_PLATFORM": "offscreen", "GLYPHSCOPE_HOME": home}
         environment.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed program has its bytecode
         ended = partial(_ended, environment)
+        listed = bundled_registry("many").tools
+        files = {row.name: Path(home, f"{tools}.json") for tools, row in REPORTS.items()}
+        for tools, row in REPORTS.items():
+            some = tuple(listed[place * len(listed) // tools] for place in range(tools))
+            files[row.name].write_bytes(msgspec.json.encode(ToolRegistry(some).to_document()))
+        report = ("--notation", "json", "--report")
         counted = _rounds(
             {
                 "python": partial(ended, [sys.executable, "-c", "pass"]),
                 VERSION.name: partial(ended, own_command("--version")),
                 CHECK.name: partial(ended, own_command("check", "-")),
+                HELP.name: partial(ended, own_command("run", "--help")),
+                **{
+                    name: partial(ended, own_command("grammar", "build", "-r", str(file), *report))
+                    for name, file in files.items()
+                },
             },
             plan,
         )
