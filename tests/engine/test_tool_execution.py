@@ -194,7 +194,7 @@ def test_a_tool_that_no_source_has_is_reported_without_approval():
         context = replace(made, prepared=PreparedRequest(made.request, registry))
         call = CallReady(tool="book_room", arguments={}, text="", call="call-1")
         events, result = run_tool(None, call, context=context)
-    assert result.fault == "unknown" and "no demo tool has that name" in result.message
+    assert result.fault == "unknown" and "'demo' is not connected, or has no such tool" in result.message
     assert not of(ApprovalNeeded, events)
 
 

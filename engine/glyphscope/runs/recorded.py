@@ -33,16 +33,22 @@ class RecordedSource:
     """A source that repeats the recorded answers in order."""
 
     def __init__(
-        self, interaction: RecordedInteraction, name: str, identity: str, claims: dict[str, dict[str, Any]]
+        self,
+        interaction: RecordedInteraction,
+        name: str,
+        identity: str,
+        claims: dict[str, dict[str, Any]],
+        tools: Iterable[str],
     ) -> None:
         self._interaction = interaction
         self._claims = claims
+        self._tools = tuple(map(Tool, tools))
         self.name = name
         self.identity = identity
 
     def tools(self) -> tuple[Tool, ...]:
-        """Empty: the request in the record has the registry."""
-        return ()
+        """Those whose calls were allowed or denied, without their schemas: the request has the registry."""
+        return self._tools
 
     def claims(self, tool: str) -> dict[str, Any]:
         return self._claims.get(tool, {})
@@ -124,17 +130,21 @@ class RecordedInteraction:
     def _recorded_sources(self, events: tuple[AnyEvent, ...]) -> dict[str, RecordedSource]:
         """The connected sources: the sources of all calls that were allowed or denied."""
         needed = [event for event in events if isinstance(event, ApprovalNeeded)]
-        names = dict.fromkeys(r.source for r in self._results.values() if r.call in self._given)
-        names |= dict.fromkeys(event.source for event in events if isinstance(event, ToolStarted))
-        names |= dict.fromkeys(event.source for event in needed)
+        of_calls: list[ToolResult | ToolStarted | ApprovalNeeded] = [*needed]
+        of_calls += [result for result in self._results.values() if result.call in self._given]
+        of_calls += [event for event in events if isinstance(event, ToolStarted)]
+        tools: dict[str, dict[str, None]] = {}
+        for event in of_calls:
+            tools.setdefault(event.source, {})[event.tool] = None
         return {
             name: RecordedSource(
                 self,
                 name,
                 self._identity(name, events),
                 {event.tool: event.claims for event in needed if event.source == name},
+                offered,
             )
-            for name in names
+            for name, offered in tools.items()
         }
 
     def _identity(self, source: str, events: tuple[AnyEvent, ...]) -> str:

@@ -191,14 +191,11 @@ def _run_call(
         return _result(context, call, "guard", code="ARGUMENTS_TOO_LARGE", message=too_large.message), None
     name = source_name(context, call.tool)
     source = context.interaction.source(name)
-    if source is None:
-        message = f"No executor for '{call.tool}': '{name}' is not connected."
-        return _result(context, call, "unknown", code="UNKNOWN_TOOL", message=message), None
-    offered = () if call.tool in context.request.sources else source.tools()
-    if offered and all(tool.name != call.tool for tool in offered):
+    offered = () if source is None or call.tool in context.request.sources else source.tools()
+    if source is None or (offered and all(tool.name != call.tool for tool in offered)):
         # before the approval: no one shall be asked to allow a call that nothing executes
-        message = f"No executor for '{call.tool[:60]}': no {name} tool has that name."
-        return _result(context, call, "unknown", message=message), None
+        message = f"No executor for '{call.tool[:60]}': '{name}' is not connected, or has no such tool."
+        return _result(context, call, "unknown", code="UNKNOWN_TOOL", message=message), None
     given = yield from _approval(context, call, source)
     if context.interaction.cancelled.is_set():
         message = "The run was stopped before the call began."
