@@ -113,6 +113,24 @@ def test_the_names_of_fields_are_not_cut(qtbot, path, room, hidden):
     assert sum(table.columnWidth(column) for column in range(3)) <= table.viewport().width()
 
 
+def test_the_width_alone_decides_whether_tokens_are_shown_by_the_fields(qtbot):
+    """Once hidden, their title had no width, so that every second layout showed them in too narrow a column."""
+    model = MaskImpactModel()
+    table = MaskImpactTable(model)
+    qtbot.addWidget(table)
+    table.show()
+    model.show_rows(mask_impact(state := run_state(made()), state.stages[0]).fields)
+    title = table.horizontalHeader().sectionSizeHint(MASKED)
+    for width in range(160, 700, 10):
+        table.resize(width, 160)
+        shown = []
+        for _ in range(3):
+            model.modelReset.emit()
+            shown.append(table.columnWidth(MASKED) >= title if not table.isColumnHidden(MASKED) else None)
+        assert shown in ([None] * 3, [True] * 3), width
+    assert shown == [True] * 3
+
+
 @pytest.mark.slow
 def test_an_explanation_belongs_to_its_token_and_is_cleared_with_the_next_run(shown, qtbot):
     page = shown(made())

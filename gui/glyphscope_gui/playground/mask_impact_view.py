@@ -111,7 +111,7 @@ class MaskImpactTable(WholeTable):
     def _fit(self) -> None:
         needed = self.widest(FIELD) + CELL
         usual = self.fontMetrics().horizontalAdvance(_USUAL_TOKENS) + CELL
-        tokens = max(usual, self.horizontalHeader().sectionSizeHint(MASKED))
+        tokens = max(usual, self.title_width(MASKED))
         room = self.viewport().width() - self.columnWidth(TAKEN)
         are_hidden = room < needed + tokens
         self.setColumnHidden(MASKED, are_hidden)

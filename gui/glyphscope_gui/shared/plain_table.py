@@ -47,8 +47,8 @@ class PlainTable(QTableView):
         self._open_row: Callable[[QModelIndex], object] | None = None
         self._fitted_to: dict[int, str] = {}
         """By column, the widest text to which it was fitted."""
-        self._title_widths: dict[tuple[str, bool], int] = {}
-        """By title and whether its column is hidden, once it is shown: Qt asks the model six times for each."""
+        self._title_widths: dict[str, int] = {}
+        """By title, once the table is shown: Qt asks the model six times for each."""
         self._widest: dict[tuple[int, int], int] = {}
         """By column and number of rows, until the rows or the font change."""
         self._letters = self.fontMetrics().height()
@@ -169,20 +169,22 @@ class PlainTable(QTableView):
         return self.title_width(column)
 
     def title_width(self, column: int) -> int:
-        """The width in pixels below which a column's title, or its first `MAX_TITLE` letters, would be cut off."""
+        """The width in pixels below which a column's title, or its first `MAX_TITLE` letters, would be cut off; the
+        same while the column is hidden, so that what it decides does not change with what it decided before.
+        """
         head = self.horizontalHeader()
         title = str(self.model().headerData(column, Qt.Orientation.Horizontal) or "")
         if head.isHidden() or not title:
             return 0
-        key = title, head.isSectionHidden(column)
-        if key not in self._title_widths:
-            # the hint is also 0 while the column is hidden
-            whole = head.sectionSizeHint(column) if len(title) <= MAX_TITLE else 0
+        if title not in self._title_widths:
+            # `sectionSizeHint` is 0 while the column is hidden
+            whole = head.sectionSizeFromContents(column).width() if len(title) <= MAX_TITLE else 0
             letters = QFontMetrics(self.font()).horizontalAdvance(title[:MAX_TITLE]) + CELL
+            width = max(whole, letters, head.minimumSectionSize())
             if not self.isVisible():  # its style may change
-                return max(whole, letters)
-            self._title_widths[key] = max(whole, letters)
-        return self._title_widths[key]
+                return width
+            self._title_widths[title] = width
+        return self._title_widths[title]
 
     def setColumnWidth(self, column: int, width: int) -> None:
         """Set a column's width, at least that of its title; 0 hides it."""
