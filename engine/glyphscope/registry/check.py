@@ -8,6 +8,7 @@ levels; checking each keyword needs no recursion, finds all errors, and checks e
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -33,8 +34,6 @@ _MEANT = {
     "float": "number",
     "double": "number",
     "any": "",
-}
-_MEANT |= {
     "bool": "boolean",
     "list": "array",
     "tuple": "array",
@@ -42,6 +41,8 @@ _MEANT |= {
     "map": "object",
     "none": "null",
 }
+_BETWEEN = re.compile(r"\s*[,|]\s*")
+"""Between several types in one text, such as those of ollama's client for a union."""
 
 _LEGACY: dict[str, type | tuple[type, ...]] = {
     "items": list,
@@ -125,11 +126,11 @@ def _type(value: Any) -> Iterator[tuple[Path, str]]:
         if isinstance(name, str) and name in _TYPES:
             if name in listed[:index]:
                 yield path, f"{name} is named twice."
-        elif isinstance(name, str) and (meant := meant_type(name)) is not None:
-            yield (
-                path,
-                f'Write "{meant}" instead of "{name}".' if meant else 'Leave "type" out: any value is meant.',
-            )
+        elif isinstance(name, str) and None not in (meant := list(map(meant_type, _BETWEEN.split(name)))):
+            names = ", ".join(map(json.dumps, meant))
+            names = f"[{names}]" if value == name and len(meant) > 1 else names
+            free = 'Leave "type" out: any value is meant.'
+            yield path, free if "" in meant else f'Write {names} instead of "{name}".'
         elif name is None:
             yield path, 'Write "null" in quotes for the type of null, or leave "type" out for any value.'
         else:
