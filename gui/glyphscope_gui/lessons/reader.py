@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TypeAlias
 
-from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
+from PySide6.QtCore import QCoreApplication, QEvent, QObject, Qt, QTimer, Signal
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QAbstractSpinBox, QComboBox, QLabel, QLineEdit, QVBoxLayout, QWidget
 
@@ -62,6 +62,8 @@ _LOW = 620
 """Pixels of height, at the usual text size, below which lines are saved."""
 _GAP, _LOW_GAP = 16, 10
 """Pixels between parts, and in a low window."""
+_MOST_LAYOUTS = 3
+"""A text in a part knows its height once it has its width, and the part after that."""
 _INPUTS = (QLineEdit, QAbstractSpinBox, QComboBox)
 _IN_LECTURE: dict[int, int] = {
     Qt.Key.Key_Down: Qt.Key.Key_Right,
@@ -70,6 +72,11 @@ _IN_LECTURE: dict[int, int] = {
 }
 """The lecture's keys for a run: one token forward, one token back, play."""
 MakePart: TypeAlias = Callable[[AnyPart, QWidget], QWidget]
+
+
+def _height(widget: QWidget) -> int:
+    """The height that the widget needs at its width; it gets it with the next layout."""
+    return widget.heightForWidth(widget.width()) if widget.hasHeightForWidth() else widget.height()
 
 
 class LessonReader(FollowsSize, ScrollArea):
@@ -285,7 +292,7 @@ class LessonReader(FollowsSize, ScrollArea):
     def _measure(self) -> None:
         for widget in self._order:
             if not widget.isHidden():
-                self._heights[widget] = widget.height()
+                self._heights[widget] = _height(widget)
 
     def _around(self) -> int:
         """The height of the margins, the title and what else is on each screen."""
@@ -303,13 +310,21 @@ class LessonReader(FollowsSize, ScrollArea):
 
     def _fit_body(self) -> None:
         """Make the content as wide as its place, and as high as it has to be there."""
-        if self._body is not None and self._column is not None:
+        if self._body is None or self._column is None:
+            return
+        place = self.viewport().size()
+        for _ in range(_MOST_LAYOUTS):
             self._column.invalidate()
-            place = self.viewport().size()
             self._body.resize(
                 place.width(), max(place.height(), self._column.totalHeightForWidth(place.width()))
             )
             self._column.activate()
+            stale = [each for each in self._order if not each.isHidden() and _height(each) != each.height()]
+            if not stale:
+                break
+            for widget in stale:
+                widget.updateGeometry()
+        QCoreApplication.removePostedEvents(self._body, QEvent.Type.LayoutRequest)  # this was the layout
 
     def _fit(self) -> None:
         """Limit all parts to a readable width, with a common left edge, and pack them into screens."""
