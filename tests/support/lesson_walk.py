@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QEvent, QObject, Qt
 from PySide6.QtWidgets import QWidget
 
 from glyphscope.lessons import LessonPlace
@@ -102,3 +102,23 @@ def parts_in_sight(qtbot: Any, lessons: LessonsPresenter) -> list[QWidget]:
                 widget.objectName(),
             )
     return [part for part in lessons.view.reader.active if part.isVisible()]
+
+
+class _LayoutRequests(QObject):
+    """Counts how often another layout of the widget is asked for."""
+
+    def __init__(self, widget: QWidget) -> None:
+        super().__init__(widget)
+        self.seen = 0
+        widget.installEventFilter(self)
+
+    def eventFilter(self, _watched: QObject, event: QEvent) -> bool:
+        self.seen += event.type() == QEvent.Type.LayoutRequest
+        return False
+
+
+def layout_requests(qtbot: Any, widget: QWidget) -> int:
+    """Count the layouts of the widget that are asked for while nothing happens."""
+    requests = _LayoutRequests(widget)
+    qtbot.wait(10)
+    return requests.seen
