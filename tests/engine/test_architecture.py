@@ -22,8 +22,8 @@ MAX_FILE = 600
 MOST = {
     "modules with one importer": 130,
     "modules that tests import": 281,
-    "lines of code": 130_928,
-    "lines of code without plug-ins": 126_391,
+    "lines of code": 131_150,
+    "lines of code without plug-ins": 126_600,
 }
 """They only fall; raise one with the reason here.
 
@@ -43,6 +43,8 @@ charts that are imported statement by statement. For the help of a run without i
 several calls of an API, and calls that are valid and fail. For repeated parts of words, the words of answers that are
 not calls, and runs that end with the window. For duplicate keys of schemas and conversations, constraints
 of which nothing is known, and prompts that answers count. For what a first user of lessons, tools and settings meets.
+For calls of no
+tool without markers, names that are written twice, and numbers of tokens that are unknown.
 Tests import more modules since packages do not list names for them alone.
 """
 PLUGINS = "glyphscope_plugins"

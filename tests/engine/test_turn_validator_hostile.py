@@ -155,8 +155,9 @@ def test_a_turn_of_ten_thousand_characters_takes_well_under_a_second(encoding: s
 
 
 SAY: dict[str, Any] = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
-HERMES, GEMMA, KIMI, GPT_OSS = (
+HERMES, LLAMA, GEMMA, KIMI, GPT_OSS = (
     "Qwen-Qwen3-0.6B",
+    "meta-llama-Llama-3.1-8B-Instruct",
     "google-gemma-4-31B-it",
     "Kimi-K2-Instruct",
     "openai-gpt-oss-120b",
@@ -234,6 +235,43 @@ def test_a_tools_name_is_shown_only_for_a_call_that_the_turn_has(
             [],
             [],
         ),
+        # a name that is written twice, whose first one is shown
+        (
+            HERMES,
+            '<tool_call>\n{"name": "ping", "arguments": {}, "name": "x"}\n</tool_call>',
+            ["ping"],
+            ["ping"],
+        ),
+        (
+            HERMES,
+            '<tool_call>\n{"name": "ping", "arguments": {}, "name": "x"\n</tool_call>',
+            ["ping"],
+            ["ping"],
+        ),
+        (LLAMA, '{"name": "ping", "parameters": {}, "name": "x"}', ["ping"], ["ping"]),
+        (LLAMA, '{"name": "ping", "parameters": {}, "name": ["x"]}', ["ping"], ["ping"]),
+        (  # an object of no tool may have another call inside
+            LLAMA,
+            '{"name": "x", "parameters": {"name": "ping", "parameters": {}}}',
+            ["x"],
+            [],
+        ),
+        (
+            "deepseek-ai-DeepSeek-R1-Distill-Qwen-32B",
+            "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>funcion<｜tool▁sep｜>ping\n```json\n{}\n```<｜tool▁call▁end｜>",
+            ["ping"],
+            ["ping"],
+        ),
+        *(  # a quotation mark that is never closed does not end at one behind the next call
+            (
+                HERMES,
+                f'<tool_call>\n{{"name": "ping", "arguments": {{{quote}a: 1}}}}\n</tool_call>\n'
+                '<tool_call>\n{"name": "say", "arguments": {"text": "b"}}\n</tool_call>',
+                ["ping", "say"],
+                ["ping", "say"],
+            )
+            for quote in "'\""
+        ),
     ],
 )
 def test_a_shown_name_is_never_taken_back(
@@ -246,6 +284,32 @@ def test_a_shown_name_is_never_taken_back(
     events += validator.finish()
     named = {event.call_index: event.name for event in events if isinstance(event, ToolKnown)}
     assert [call.tool for call in validator.calls] == [*named.values()] == calls
+
+
+@pytest.mark.parametrize("size", [1, 7, 1000])
+@pytest.mark.parametrize(
+    ("text", "char", "expected"),
+    [  # from the end of its object on, nothing makes the object a text for the user
+        ('{"name": "pin", "parameters": {"a": 1}}', 38, ["UNKNOWN_TOOL"]),
+        ('{"name": "pin", "parameters": {"a": 1}} x', 38, ["UNKNOWN_TOOL", "TRAILING_TEXT"]),
+        ('{"name": "pin", "parameters": "a"}', 33, ["UNKNOWN_TOOL"]),
+        ('{"name": "pin", "parameters": {"a": 1} x', None, []),
+        ('{"name": "pin", "age": 3}', None, []),
+        ('So: {"name": "pin", "parameters": {}}', None, []),
+    ],
+)
+def test_an_unknown_tool_without_a_marker_is_a_violation_at_the_end_of_its_object(
+    llama_data: Path, text: str, char: int | None, expected: list[str], size: int
+) -> None:
+    registry = parse_document([{"name": "ping"}, {"name": "say", "parameters": SAY}])
+    validator = Expected(_form(llama_data, LLAMA), ANY_TURN).validator(registry)
+    for at in range(0, len(text), size):
+        validator.feed(text[at : at + size])
+    assert [each.code for each in validator.violations] == expected
+    assert next((each.char for each in validator.violations), None) == char
+    validator.finish()
+    assert [each.code for each in validator.violations] == expected
+    assert validator.valid == (not expected)
 
 
 @pytest.mark.slow

@@ -17,6 +17,7 @@ from glyphscope.turns.lenient_literals import (
     whole_value,
 )
 from glyphscope.turns.scan import Scan
+from glyphscope.turns.starts import bounds_of
 from glyphscope.turns.tools import TurnTools
 
 
@@ -54,15 +55,15 @@ def _object_alone(scan: Scan, at: int, order: tuple[str, ...]) -> ReadArguments 
     if not order or not scan.text.startswith("{", start):
         return None
     try:
-        value, end, _, repeated, _ = read_literal(scan.text, start)
+        read = read_literal(scan.text, start)
     except (NotAValue, CutOff):
         return None
-    if not isinstance(value, dict) or not value.keys() <= set(order):
+    if not isinstance(read.value, dict) or not read.value.keys() <= set(order):
         return None
-    if not value or not scan.text.startswith(")", scan.space(end)):
+    if not read.value or not scan.text.startswith(")", scan.space(read.end)):
         return None
     scan.note(start, "a keyword was expected")
-    return ReadArguments(value, end, repeated=repeated)
+    return ReadArguments(read.value, read.end, repeated=read.repeated)
 
 
 def _json(scan: Scan, at: int, call: CallForm, tool: str, tools: TurnTools) -> ReadArguments:
@@ -79,13 +80,15 @@ def _json(scan: Scan, at: int, call: CallForm, tool: str, tools: TurnTools) -> R
             return ReadArguments(read.value, found[1], repeated=read.repeated)
     elif scan.text[start] == "{":
         try:
-            value, end, cut, repeated, departures = read_value(scan.text, start)
+            read = read_value(scan.text, start)
         except NotAValue as error:
             scan.note(error.at, "JSON was expected")
             return ReadArguments(None, error.at)
-        scan.notes += departures
-        if isinstance(value, dict):
-            return ReadArguments(value, end, cut, repeated)
+        scan.notes += read.departures
+        if read.cut and read.departures and bounds_of(call, (), ()).follows_in(scan.text, start):
+            return ReadArguments(None, read.departures[0].at)  # a quotation mark that is never closed
+        if isinstance(read.value, dict):
+            return ReadArguments(read.value, read.end, read.cut, read.repeated)
     if scan.text.startswith("null", start):
         scan.note(start, "an object was expected")
         return ReadArguments({}, start + 4)

@@ -159,6 +159,7 @@ class _OneCall:
         self.unclosed = False
         self.broken_at: int | None = None
         self.repeated: str | None = None
+        self.first_name = ""  # before a key that is written twice, as that may be the name's
         self.unwritten = False  # the arguments are an empty text
         self.exact = False  # the part up to the first piece after the name is as in the form
         self.lost = False  # another text is where a later marker belongs
@@ -483,12 +484,16 @@ class _OneCall:
         if not scan.text.startswith("{", start):
             raise MissingPart(at)
         try:
-            value, end, cut, self.repeated, departures = read_value(scan.text, start)
+            value, end, cut, self.repeated, departures, repeated_at = read_value(scan.text, start)
         except NotAValue as error:
             return self._broken(start, error.at, shape)
+        if cut and departures and self.bounds.follows_in(scan.text, departures[0].at):
+            return self._broken(start, departures[0].at, shape)
         scan.notes += departures
         if not isinstance(value, dict):
             raise MissingPart(start)
+        if self.repeated is not None:
+            self.first_name = self._name_before(start, repeated_at, shape)
         try:
             self._take_object(value, shape, start)
         except MissingPart:
@@ -511,9 +516,11 @@ class _OneCall:
     def _name_before(self, start: int, at: int, shape: CallObject) -> str:
         """The name in a call in JSON up to the character `at`; "" without one."""
         try:
-            value = read_value(self.scan.text[start:at], 0).value
+            value, _, _, repeated, _, repeated_at = read_value(self.scan.text[start:at], 0)
         except (NotAValue, CutOff):
             return ""
+        if repeated is not None and (before := self._name_before(start, start + repeated_at, shape)):
+            return before
         if not isinstance(value, dict):
             return ""
         if isinstance(value.get(shape.wrapper), dict) or self._is_wrapped(value, shape):
@@ -544,12 +551,13 @@ class _OneCall:
 
     def _take_usual(self, value: dict[str, Any], shape: CallObject, start: int) -> bool:
         """Take name and arguments from the form's keys, or from other usual keys."""
-        key = next((k for k in (shape.name_key, *_NAME_KEYS) if isinstance(value.get(k), str)), "")
+        texts = {k for k, each in value.items() if isinstance(each, str) or self.first_name}
+        key = next((k for k in (shape.name_key, *_NAME_KEYS) if k in texts), "")
         if not key:
             return False
         others = (shape.arguments_key, *_ARGUMENT_KEYS)
         arguments_key = next((k for k in others if k in value), "")
-        name = value[key]
+        name = self.first_name or value[key]
         if self.form.unmarked and name not in self.tools.names and not arguments_key:
             return False
         if self.form.unmarked and not self.form.strict and name not in self.tools.names:

@@ -56,7 +56,8 @@ class CutOff(Exception):
 class ReadValue(NamedTuple):
     """A value and its end. `cut`: the text ended inside it, and `value` is its complete part.
 
-    `repeated` is the first key that is written twice in one object, None if there is none.
+    `repeated` is the first key that is written twice in one object, the second time at `repeated_at`; None if there is
+    none.
     """
 
     value: Any
@@ -64,14 +65,21 @@ class ReadValue(NamedTuple):
     cut: bool
     repeated: str | None
     departures: list[Departure]
+    repeated_at: int = -1
 
 
 def read_value(text: str, at: int) -> ReadValue:
     """The value at a place in JSON or, as a departure where that is left, another one. Raises NotAValue and CutOff."""
     found = _read_json(text, at)
     if found is None:
-        read = read_literal(text, at)
         reader = JsonReader(calls=False, at=at)
+        try:
+            read = read_literal(text, at)
+        except NotAValue as error:
+            reader.feed(
+                text[at : error.at]
+            )  # a text may continue up to the next quotation mark, behind a marker
+            raise NotAValue(reader.place if reader.broken else error.at, error.departures) from None
         reader.feed(text[at : read.end])
         left = [Departure(reader.place, "JSON was expected")] if reader.broken else []
         return read._replace(departures=left)
@@ -151,12 +159,12 @@ class _Lenient(LiteralReader):
         builder.take(self._out)
         if not builder.root:
             raise CutOff
-        key = None
+        key, place = None, -1
         if builder.repeated is not None:
             key, place = builder.repeated
             self._departures.append(Departure(place, f"{key!r} is written twice"))
         end = self.place if self.done else len(self._text)
-        return ReadValue(builder.root[0], end, not self.done, key, self._departures)
+        return ReadValue(builder.root[0], end, not self.done, key, self._departures, place)
 
     def _depart(self, why: str, expected: str = "") -> None:
         self._departures.append(Departure(self.place, why, expected))

@@ -75,6 +75,11 @@ def read_turn(text: str, form: TurnForm, tools: TurnTools, thinking: bool | None
     return _Reader(text, begun, form, tools, thinking).read()
 
 
+def is_call(text: str, form: TurnForm, tools: TurnTools) -> bool:
+    """Whether a turn that is only this text, such as a JSON object, has a call, also of no tool."""
+    return bool(read_turn(text, replace(form, begun={}), tools).calls)
+
+
 @dataclass
 class _Reader:
     """Reads from marker to marker. Places refer to `whole`: the part that the prompt has `begun`, then the `text`."""
@@ -353,7 +358,8 @@ class _Reader:
         if not calls:
             self._add_text(at, found.start())
             return end
-        if calls[-1].cut and calls[-1].arguments is None and calls[-1].name not in self.tools.names:
+        certain = start.whole and form.strict and not calls[-1].cut
+        if not certain and calls[-1].arguments is None and calls[-1].name not in self.tools.names:
             del self.scan.notes[notes:]
             return None
         before = found.start()

@@ -60,6 +60,11 @@ class Bounds(NamedTuple):
     openings: re.Pattern[str]
     closings: tuple[str, ...]
 
+    def follows_in(self, text: str, at: int) -> bool:
+        """Whether a marker with which calls begin or end is in the text from a place on."""
+        found = (each for pattern in (self.closing, self.openings) for each in pattern.finditer(text, at))
+        return any(len(each.group()) >= _MIN_MARK for each in found)
+
 
 @lru_cache(maxsize=512)
 def bounds_of(call: CallForm, properties: tuple[str, ...], tools: tuple[str, ...]) -> Bounds:

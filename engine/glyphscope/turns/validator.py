@@ -29,7 +29,7 @@ from glyphscope.events import (
 from glyphscope.notation.ahead import TextAhead
 from glyphscope.registry import ToolRegistry
 from glyphscope.turns.form import DEFAULT_OPTIONS, CallForm, CallObject, TurnForm, TurnOptions, state_of
-from glyphscope.turns.read import FOREIGN, Turn, read_turn
+from glyphscope.turns.read import FOREIGN, Turn, is_call, read_turn
 from glyphscope.turns.scan import in_words
 from glyphscope.turns.tools import TurnTools
 from glyphscope.turns.validator_calls import Calls, Mode, Opening, Trial, beginnings_of
@@ -406,6 +406,7 @@ class FormValidator:
         weak = form.unmarked or not any(sign in written for sign in "<[|`")
         trial = mode == "reasoning" or (weak and self._text_may_come) or (form.unmarked and self._has_text)
         late = trial and mode == "text" and not form.unmarked and form.object is None
+        bare = trial and mode == "text" and form.unmarked and form.object is not None and not self._has_text
         room = None if self._room is None else max(self._room - len(self._records), 0)
         beginnings = [each for each in self._beginnings if each.fits(written[0])]
         self._text.put_back(written)
@@ -426,7 +427,7 @@ class FormValidator:
         if not trial:
             self._compare_gap(self._gap.removesuffix(blank), form.separator, found.end - 1)
         if trial or loose:
-            self._trial, calls.trial_from = Trial("", self._out, loose, found.end - 1, late), found.end
+            self._trial, calls.trial_from = Trial("", self._out, loose, found.end - 1, late, bare), found.end
             self._out = []
 
     def _compare_gap(self, gap: str, separator: str, at: int) -> None:
@@ -487,11 +488,8 @@ class FormValidator:
         calls = self._calls
         assert calls is not None
         calls.attach(self._out, self._token)
-        later, trial_from = "", calls.trial_from
-        if (
-            trial_from is not None and self._text.place < trial_from
-        ):  # the marker of a call on trial is read alone
-            later = self._text.cut(trial_from)
+        alone = self._text.place if calls.trial_from is None else calls.trial_from
+        later = self._text.cut(alone) if self._text.place < alone else ""  # a trial's marker is read alone
         rest = self._text.rest
         waits = calls.read()
         self._text.add(later)
@@ -502,15 +500,18 @@ class FormValidator:
             loose, at, late = self._trial.loose, self._trial.at, self._trial.late
             named = call is not None and call.tool is not None
             unknown = call is not None and named and not call.tool_allowed
-            known = named and (calls.begun or not (loose or (late and unknown)))
-            none = calls.state == "failed" if loose or late else calls.is_none
-            if (unknown and not loose and not late) or (not known and none):
+            known = named and (calls.begun if loose or (late and unknown) else not unknown)
+            none = calls.state == "failed" if loose or late else calls.is_none or unknown
+            proof = self._text.place - 1 if late else -1
+            if self._trial.bare and call is not None and call.names_no_tool and calls.state != "failed":
+                end = self._records[-1].end
+                written = written[: end - self._opening.at]
+                known, none, proof = end >= 0 and is_call(written, self._form, self._tools), end >= 0, end - 1
+            if none and not known:
                 self._no_call(self._trial, calls)
                 return
             if known:
-                found, self._out = self._out, self._trial.out
-                if late:
-                    found = not_before(found, self._text.place - 1, self._token)
+                found, self._out = not_before(self._out, proof, self._token), self._trial.out
                 self._certain(at if loose else self._opening.at, calls)
                 self._out += found  # after the end of the text before the call
                 calls.attach(self._out, self._token)

@@ -58,7 +58,8 @@ class Trial(NamedTuple):
 
     `loose`: its marker is not the form's whole opening, which text may mention, so its arguments have to begin; the
     character `at` completes the marker, which is a violation in either case. `late`: its marker is words, so only the
-    beginning of its arguments shows that it is a call, of whatever tool.
+    beginning of its arguments shows that it is a call, of whatever tool. `bare`: it has no marker, so only its whole
+    object shows that it is a call of no tool.
     """
 
     text: str
@@ -66,6 +67,7 @@ class Trial(NamedTuple):
     loose: bool = False
     at: int = -1
     late: bool = False
+    bare: bool = False
 
 
 class Beginning(NamedTuple):

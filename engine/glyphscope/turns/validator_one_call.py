@@ -79,6 +79,11 @@ class OneCallValidator(CallValidator):
         self._handlers[s.BARE_END] = self._bare_end
         self._handlers[s.DEPARTURE] = lambda start, end, text: self.violate("SYNTAX", text, start, "")
 
+    @property
+    def names_no_tool(self) -> bool:
+        """Whether no allowed tool has its name, or any that begins like it."""
+        return any(violation.code == "UNKNOWN_TOOL" for violation in self.violations)
+
     def attach(self, out: list[RunEvent], token: int) -> None:
         """Append all further events to `out`."""
         self._out, self._token = _Numbered(out, self.index) if self.index else out, token

@@ -115,8 +115,8 @@ def final_calls(
 def not_before(events: list[RunEvent], char: int, token: int) -> list[RunEvent]:
     """The events of what could be text up to a character, which proves that it is a call: none is violated earlier."""
     return [
-        msgspec.structs.replace(event, char=max(event.char, char), token=token)
-        if isinstance(event, Violation)
+        msgspec.structs.replace(event, char=char, token=token)
+        if isinstance(event, Violation) and event.char < char
         else event
         for event in events
     ]
