@@ -304,10 +304,11 @@ class _Trace:
     def _agent(self) -> dict[str, Any]:
         request, state = self._run.run.request, self._run.state
         prompts = [prompt_tokens(made.stage) for made in self._run.generations]
+        known = bool(prompts) and all(asked for asked, _ in prompts)
         attributes = {
             **self._common("invoke_agent"),
             "gen_ai.agent.name": AGENT,
-            "gen_ai.usage.input_tokens": sum(asked for asked, _ in prompts) or None,
+            "gen_ai.usage.input_tokens": sum(asked for asked, _ in prompts) if known else None,
             "gen_ai.usage.output_tokens": sum(made.stage.token_count for made in self._run.generations),
             "glyphscope.run.id": self._run.run.started.run,
             "glyphscope.outcome": "incomplete" if state.outcome == "running" else state.outcome,

@@ -16,6 +16,8 @@ from glyphscope.evals.ab import trial_of
 from glyphscope.evals.costs import run_figures
 from glyphscope.evals.matrix.plan import Matrix, plan_of
 from glyphscope.evals.results.folder import ResultFolder
+from glyphscope.evals.results.measuring import CellPart
+from glyphscope.evals.results.table import table_of
 from glyphscope.evals.running import LocalWorkers, evaluate
 from glyphscope.events import (
     CallReady,
@@ -23,9 +25,11 @@ from glyphscope.events import (
     ModelInfo,
     PromptRendered,
     RunFailed,
+    RunFinished,
     RunRequest,
     RunStarted,
     SegmentClosed,
+    StageFinished,
     Token,
     ToolCall,
     decode_event,
@@ -89,6 +93,36 @@ def test_tokens_are_those_that_the_endpoint_counts_wherever_they_are_shown(tmp_p
     assert trial_of(state).tokens == 31
     (sample,) = ResultFolder.open(last.folder).samples()
     assert (sample.decoded, sample.prompt_tokens) == (31, 50)
+
+
+def test_tokens_that_the_endpoint_does_not_count_are_unknown_in_samples_and_figures(tmp_path: Path) -> None:
+    said = Answer((*ONE, chunk(finish="tool_calls"), DONE))
+    suite = {"glyphscope_suite": 1, "name": "s", "about": "x", "registry": "default"}
+    suite |= {"scenarios": [{"id": "a", "prompt": "x", "expect": {"calls": [{"tools": ["search"]}]}}]}
+    (tmp_path / "s.json").write_text(json.dumps(suite))
+    with endpoint(said) as server:
+        with remote(server) as model:
+            events = list(run(request(), model))
+        matrix = Matrix(
+            suites=(str(tmp_path / "s.json"),),
+            models=(server.url,),
+            constraints=("off",),
+            notations=("native",),
+        )
+        workers = LocalWorkers(lambda _name: open_remote(read_address(server.url)))
+        *_, last = evaluate(plan_of(matrix), tmp_path / "out", workers=workers)
+    written = [event for event in events if not isinstance(event, StageFinished | RunFinished)]
+    assert run_state(written).counted_tokens is None  # pieces of the answer, while it is written
+    assert run_figures(run_state(written)).tokens_per_second is None
+    (sample,) = ResultFolder.open(last.folder).samples()
+    assert sample.prompt_tokens is None
+    table = table_of(
+        [sample, msgspec.structs.replace(sample, trial=2, prompt_tokens=0)]
+    )  # 0: an older result
+    assert CellPart(table, [0]).figures().prompt_tokens is None
+    known = table_of([sample, msgspec.structs.replace(sample, trial=2, prompt_tokens=9)])
+    figure = CellPart(known, [0]).figures().prompt_tokens
+    assert figure is not None and figure.mean == 9
 
 
 # -- what is sent ----------------------------------------------------------------------------------------------------

@@ -149,6 +149,18 @@ def test_parts_of_an_endpoint_s_answer_have_no_tokens_unless_one_part_is_all_of_
     assert part_costs(stage) == {} and reasoning_tokens(stage) == 0
 
 
+def test_pieces_that_an_endpoint_writes_are_not_called_tokens_before_it_has_counted_them():
+    stage = run_state(parts_run()).present
+    ended = stage.finished
+    stage.finished = None
+    assert counted(stage, range(2)) == 2
+    stage.tokens[:] = [replace(token, step=replace(token.step, piece=True)) for token in stage.tokens]
+    assert counted(stage, range(2)) is counted(stage, range(len(stage.tokens))) is None
+    assert part_costs(stage) == {} and reasoning_tokens(stage) == 0
+    stage.finished = replace(ended, tokens=len(stage.tokens))
+    assert counted(stage, range(2)) == 2
+
+
 def test_a_text_without_parts_has_no_part_costs():
     assert part_costs(StageState()) == {} and reasoning_tokens(StageState()) == 0
 

@@ -34,7 +34,8 @@ def run_figures(state: RunState) -> RunFigures:
     texts = [stage.text for stage in state.stages]
     written = [stage for stage in state.stages if stage.tokens]
     prompts = [prompt_tokens(stage) for stage in state.stages]
-    read = sum(tokens for tokens, _ in prompts)
+    known = all(tokens for stage, (tokens, _) in zip(state.stages, prompts) if stage.tokens)
+    read = sum(tokens for tokens, _ in prompts) if known else 0
     of_model = [decoded(stage) for stage in written]
     timed, seconds = sum(tokens for tokens, _ in of_model), sum(taken for _, taken in of_model)
     several = sum(len(stage.tokens) for stage in written) > 1
@@ -54,8 +55,10 @@ def run_figures(state: RunState) -> RunFigures:
 def decoded(stage: StageState) -> tuple[int, float]:
     """The tokens that the model wrote in this run, forced ones included, and the seconds for them: those since the end
     of the prompt's evaluation, or since the last token that a branch keeps or the user wrote. None and 0 if all came at
-    once, as in an answer that is not streamed: its time is also that of its prompt.
+    once, as in an answer that is not streamed: its time is also that of its prompt; and while tokens are not counted.
     """
+    if stage.counted_tokens is None:
+        return 0, 0.0
     inserted = next(
         (n for n, token in enumerate(stage.tokens) if token.step.origin == "model"), len(stage.tokens)
     )

@@ -58,19 +58,20 @@ def seconds_of(stage: StageState, tokens: range) -> float:
 
 
 def counted(stage: StageState, tokens: range) -> int | None:
-    """How many tokens these are. None if that is unknown: an endpoint counts those of the whole answer, and its pieces
-    need not be tokens.
+    """How many tokens these are. None if that is unknown: an endpoint counts those of the whole answer, at its end, and
+    its pieces need not be tokens.
     """
+    count = stage.counted_tokens
     if len(tokens) == len(stage.tokens):
-        return stage.token_count
-    return len(tokens) if stage.token_count == len(stage.tokens) else None
+        return count
+    return len(tokens) if count == len(stage.tokens) else None
 
 
 def part_costs(stage: StageState) -> dict[PartKind, PartCost]:
     """The cost of each kind of part; empty for a text without parts, or if an endpoint's pieces are not its tokens. A
     token across a border counts for the first.
     """
-    if not stage.segments or stage.token_count != len(stage.tokens):
+    if not stage.segments or stage.counted_tokens != len(stage.tokens):
         return {}
     costs: dict[PartKind, PartCost] = {}
     seen = 0

@@ -138,6 +138,15 @@ class StageState:
         return (self.finished.tokens if self.finished is not None else 0) or len(self.tokens)
 
     @property
+    def counted_tokens(self) -> int | None:
+        """`token_count`; None while an endpoint writes pieces, which need not be tokens."""
+        return None if self.finished is None and self._in_pieces else self.token_count
+
+    @property
+    def _in_pieces(self) -> bool:
+        return any(token.step.piece for token in (*self.tokens[:1], *self.tokens[-1:]))
+
+    @property
     def place(self) -> StagePlace:
         """The facts that decide its constraint."""
         return self.earlier._replace(kind=self.kind)
@@ -285,6 +294,12 @@ class RunState:
         if self.finished is not None:
             return self.finished.tokens
         return sum(stage.token_count for stage in self.stages)
+
+    @property
+    def counted_tokens(self) -> int | None:
+        """`token_count`; None while an endpoint writes pieces, which need not be tokens."""
+        known = all(stage.counted_tokens is not None for stage in self.stages)
+        return self.token_count if known or self.finished is not None else None
 
     @property
     def worked_ms(self) -> float | None:

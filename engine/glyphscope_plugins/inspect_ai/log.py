@@ -6,7 +6,6 @@ import asyncio
 import importlib.util
 import shutil
 import tempfile
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -34,6 +33,7 @@ from glyphscope_plugins.inspect_ai.sample import (
     sample_document,
     sampling_document,
     stable_id,
+    sum_usage,
     valid_time,
 )
 
@@ -123,11 +123,11 @@ class _Logs:
         used = next(each for each in manifest.suites if each.name == suite)
         missing = manifest.missing.get(arm.model, "")
         made: list[EvalSample] = []
-        usage: Counter[str] = Counter()
+        usages: list[Document] = []
         last = ""
         for sample in self._of(suite, arm.id):
             sampled = self._sample(sample, model)
-            usage.update(sampled["model_usage"][model])
+            usages.append(sampled["model_usage"].get(model, {}))
             last = max(last, sample.time)
             made.append(_validated(EvalSample, sampled, str(self._folder.path)))
         document: Document = {
@@ -170,7 +170,7 @@ class _Logs:
             "stats": {
                 "started_at": valid_time(manifest.started).isoformat(),
                 "completed_at": valid_time(manifest.finished or last or manifest.started).isoformat(),
-                "model_usage": {model: dict(usage)} if made else {},
+                "model_usage": {model: usage} if made and (usage := sum_usage(usages)) else {},
             },
             "samples": made,
         }

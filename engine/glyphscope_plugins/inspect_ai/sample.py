@@ -72,7 +72,7 @@ def sample_document(
         "output": _output(*generations[-1], model) if generations else _plain_output(sample, model),
         "scores": scores,
         "events": [{**event, "uuid": f"{id}-{number}"} for number, event in enumerate(events)],
-        "model_usage": {model: usage},
+        "model_usage": {model: usage} if usage else {},
         "started_at": began.isoformat(),
         "completed_at": ended.isoformat(),
         "total_time": (ended - began).total_seconds(),
@@ -100,9 +100,11 @@ def error_document(message: str) -> Document:
 
 
 def sum_usage(usages: Iterable[Document]) -> Document:
-    """The total usage."""
+    """The total usage; empty if one is."""
     total: Counter[str] = Counter()
     for usage in usages:
+        if not usage:
+            return {}
         total.update(usage)
     return dict(total)
 
@@ -205,7 +207,7 @@ def _output(run: RunSteps, made: StepGeneration, model: str) -> Document:
         "model": model,
         "choices": [choice],
         "completion": made.answer.content,
-        "usage": _usage(made),
+        "usage": _usage(made) or None,
         "time": made.ended - made.began,
     }
 
@@ -229,8 +231,12 @@ def _logprobs(made: StepGeneration) -> list[Document] | None:
 
 
 def _usage(made: StepGeneration) -> Document:
-    """Tokens by Inspect's names: the prompt's tokens in the cache are counted separately."""
+    """Tokens by Inspect's names: the prompt's tokens in the cache are counted separately. Empty if the prompt's are
+    unknown, as Inspect's numbers are 0 where they are missing.
+    """
     asked, cached = prompt_tokens(made.stage)
+    if not asked:
+        return {}
     cached, answered = min(cached, asked), made.stage.token_count
     return {
         "input_tokens": asked - cached,
@@ -242,6 +248,8 @@ def _usage(made: StepGeneration) -> Document:
 
 def _known_usage(sample: Sample) -> Document:
     """The usage of a sample without records, whose number of cached tokens is unknown."""
+    if not sample.prompt_tokens:
+        return {}
     total = sample.prompt_tokens + sample.decoded
     return {"input_tokens": sample.prompt_tokens, "output_tokens": sample.decoded, "total_tokens": total}
 

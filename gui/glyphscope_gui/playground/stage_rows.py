@@ -139,7 +139,7 @@ class StageRows:
         if stage.kind != "tool":
             self._fill_prompt(row, stage)
             most = self._request.max_tokens if self._request is not None else None
-            row.tokens = TimeSpent(stage.token_count, most)
+            row.tokens = TimeSpent(stage.counted_tokens, most)
             args = self._request.loop.max_tool_args_bytes if self._request and self._looped else None
             row.bytes = TimeSpent(self._bytes, args if stage.call is not None or not over else None)
         done = stage.finished

@@ -187,11 +187,15 @@ _WIDE, _LINKED = 760, 560
 
 
 def cost_of(run: RunState) -> str:
-    """The cost of all stages so far: `141 tokens, 70 forced · 2 turns · 8.0 s`."""
-    tokens, forced = run.token_count, sum(stage.forced for stage in run.stages)
-    if not tokens:
+    """The cost of all stages so far, of tokens if they are counted: `141 tokens, 70 forced · 2 turns · 8.0 s`."""
+    tokens, forced = run.counted_tokens, sum(stage.forced for stage in run.stages)
+    if not run.token_count:
         return ""
-    words = [tr("%n token(s)", "", tokens) + (tr(", {forced:,} forced", forced=forced) if forced else "")]
+    words = []
+    if tokens is not None:
+        words.append(
+            tr("%n token(s)", "", tokens) + (tr(", {forced:,} forced", forced=forced) if forced else "")
+        )
     turns = max(stage.turn for stage in run.stages)
     if turns > 1:
         words.append(tr("%n turn(s)", "", turns))

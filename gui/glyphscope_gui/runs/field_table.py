@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QHeaderView, QWidget
 
 from glyphscope.base.pointer import readable, to_pointer
 from glyphscope.events import RunStarted, Status, ToolKnown
+from glyphscope.explain.segments import counted
 from glyphscope.notation.shapes import shape_keys
 from glyphscope.prompting.signature import argument_types
 from glyphscope.registry import Tool, ToolRegistry
@@ -287,7 +288,7 @@ class FieldTableModel(TableModel[FieldRow]):
         row.constraint = self._constraints.get((row.call, row.path), "")
         first = bisect_right(state.tokens, start, key=lambda token: token.end)
         last = bisect_left(state.tokens, field.end, key=lambda token: token.start)
-        row.tokens = str(max(last - first, 0))
+        row.tokens = _count(state, range(first, max(last, first)))
         if field.status == "impossible":
             char = self._decided.get((row.call, row.path))
             row.decided = tr("character {char}", char=char) if char is not None else ""
@@ -307,7 +308,13 @@ class FieldTableModel(TableModel[FieldRow]):
         row.constraint = fault.message if fault is not None else ""
         row.decided = tr("character {char}", char=fault.char) if fault is not None else ""
         part = call.part
-        row.tokens = str(len(state.tokens_between(part.start, part.end))) if part is not None else ""
+        row.tokens = _count(state, state.tokens_between(part.start, part.end)) if part is not None else ""
+
+
+def _count(state: StageState, tokens: range) -> str:
+    """The number of these tokens, "–" if it is not known."""
+    count = counted(state, tokens)
+    return "–" if count is None else str(count)
 
 
 MIN_ROWS, MAX_ROWS = 4, 7

@@ -366,8 +366,7 @@ def figures(state: RunState) -> list[str]:
     if state.forced:
         words.append(tr("{forced:,} of {tokens:,} tokens forced", forced=state.forced, tokens=len(tokens)))
     texts = [stage for stage in state.stages if stage.tokens]
-    if len(texts) > 1:
-        total = sum(stage.token_count for stage in texts)
+    if len(texts) > 1 and (total := state.counted_tokens) is not None:
         words.append(tr("{tokens:,} tokens in {stages} stages", tokens=total, stages=len(texts)))
     return words
 

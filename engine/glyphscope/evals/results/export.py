@@ -103,6 +103,7 @@ def _row(sample: Sample, arm: Arm | None) -> list[Any]:
         "judge_prompt": judged.prompt if judged else "",
         "judged": encode_json(sample.judged).decode("utf-8", "replace") if judged else "",
         "calls": encode_json(sample.calls).decode("utf-8", "replace"),
+        "prompt_tokens": sample.prompt_tokens or None,
         "run": sample.runs[0] if sample.runs else "",
     }
     if arm is not None and arm.strategy is None:

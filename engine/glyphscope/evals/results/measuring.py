@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from glyphscope.evals.results.figures import MEASURES, ArmSaving, Figures, Measure
 from glyphscope.evals.results.manifest import Manifest
-from glyphscope.evals.results.table import COUNTS, Key, SampleTable, Selection
+from glyphscope.evals.results.table import COUNTS, NO_NUMBER, Key, SampleTable, Selection
 from glyphscope.evals.statistics import Share, Spread, pass_hat, share, share_of_counts, spread_of
 
 if TYPE_CHECKING:
@@ -160,9 +160,8 @@ class CellPart:
     def _spread(self, column: str) -> Spread | None:
         import numpy as np
 
-        values = np.concatenate(
-            [np.empty(0), *(rows[column][rows["answered"] == 1] for rows in self.blocks())]
-        )
+        answered = (rows[column][rows["answered"] == 1] for rows in self.blocks())
+        values = np.concatenate([np.empty(0), *(each[each != NO_NUMBER] for each in answered)])
         values.sort()
         return spread_of(values.data) if len(values) else None
 

@@ -80,7 +80,8 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
     `right_tool` and `right_arguments` are None if no call is expected. `copied_values` counts the values of its calls
     that are those of the prompt's example or the schema's default and not in the user's messages; None in older
     results. `ok` is the verdict on all expectations.
-    `prompt_tokens` is the total over all prompts, as an endpoint bills them; `instructions` is the cost of the first
+    `prompt_tokens` is the total over all prompts, as an endpoint bills them, None if one is not counted (0 in older
+    results); `instructions` is the cost of the first
     prompt without the user's text and the chat template: rules, tools, examples. `decoded` counts generated tokens,
     `forced` those without a choice; `bytes` and `characters` measure the text. `stopped_at` is the deciding character
     of an early abort, `saved` the tokens saved, measured by continuing it, None if that was not measured. `runs` are
@@ -109,7 +110,7 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
     failures: tuple[SampleFailure, ...] = ()
     outcome: str = ""
     ended: str = ""
-    prompt_tokens: Count = 0
+    prompt_tokens: Count | None = None
     instructions: Count = 0
     decoded: Count = 0
     forced: Count = 0

@@ -42,7 +42,7 @@ from glyphscope.store.files import own_file
 INDEX = "samples.index"
 INDEXED_FROM = 20_000
 """The number of new samples from which on the table is written to a file."""
-VERSION = 4
+VERSION = 5
 READ_AT_ONCE, MAX_CACHED = 50, 2_000
 """Samples that are read together where they are used one by one, and the most that a list has in memory."""
 READ_IN_TURN = 500
@@ -115,7 +115,7 @@ class SampleLine(msgspec.Struct):
     copied_values: int | None = None
     ok: bool = False
     failures: tuple[SampleFailure, ...] = ()
-    prompt_tokens: int = 0
+    prompt_tokens: int | None = None
     instructions: int = 0
     model_turns: int = 1
     decoded: int = 0
@@ -310,7 +310,7 @@ class TableBuilder:
                 _number,
                 (
                     line.decoded,
-                    line.prompt_tokens,
+                    line.prompt_tokens or None,
                     line.bytes,
                     line.instructions,
                     line.model_turns,

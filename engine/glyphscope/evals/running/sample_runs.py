@@ -210,10 +210,11 @@ def _request_kind(scenario: Scenario) -> bytes:
 def _with_costs(sample: Sample, states: Sequence[RunState]) -> Sample:
     stages = [stage for state in states for stage in state.stages]
     finished = [state.finished for state in states if state.finished is not None]
+    prompts = [prompt_tokens(stage)[0] for stage in stages if stage.tokens]
     return msgspec.structs.replace(
         sample,
         copied_values=sum(len(copied_values(state, stage)) for state in states for stage in state.stages),
-        prompt_tokens=sum(prompt_tokens(stage)[0] for stage in stages),
+        prompt_tokens=sum(prompts) if prompts and all(prompts) else None,
         instructions=_instructions(states[0]),
         decoded=sum(stage.token_count for stage in stages),
         forced=sum(stage.forced for stage in stages),
