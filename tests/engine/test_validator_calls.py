@@ -517,3 +517,31 @@ def test_a_call_of_a_tool_whose_schema_nothing_fits_is_rejected_in_any_order(sch
         validator.feed(char)
     validator.finish()
     assert validator.violations
+
+
+@pytest.mark.parametrize("chunk", [0, 1, 3])
+@pytest.mark.parametrize(
+    ("notation", "value"),
+    [  # `^` precedes the digit from which on every number is larger; in GLYPH, the word may become text up to its end
+        ("json", "1e30^9"),
+        ("json", "[-2.5E+39^9]"),
+        ("json", '{"b":1e99^9}'),
+        ("glyph", "1e999^ "),
+        ("json", "1e308"),
+        ("json", "0e999"),
+        ("json", "1e-999"),
+        ("json", "1" + "0" * 400),
+    ],
+)
+def test_a_number_that_is_too_large_is_said_to_be(notation: Notation, value: str, chunk: int) -> None:
+    schema = {"type": "object", "properties": {"a": {}}}
+    begun = '{"action":"t","a":' if notation == "json" else '{action="t" a='
+    text = begun + value.replace("^", "") + "}"
+    validator = CallValidator(ToolRegistry((make_tool("t", "", schema),)), notation, "flat")
+    for at in range(0, len(text), chunk or len(text)):
+        validator.feed(text[at : at + (chunk or len(text))])
+    validator.finish()
+    errors = validator.report().errors
+    decided = [len(begun) + value.index("^")] if "^" in value else []
+    assert [(each.code, each.char) for each in errors] == [("SYNTAX", char) for char in decided]
+    assert all("too large" in each.message for each in errors)

@@ -21,6 +21,7 @@ from glyphscope.notation.scalars import (
     is_key,
     number_prefix,
     scalar_value,
+    too_large,
     words,
 )
 
@@ -195,7 +196,7 @@ def _no_value(word: str) -> str:
         return f"{word} is not a number that a call can contain"
     if word.lstrip("-")[:1] == "0" and not number_prefix(word):
         return f"'{word}' has a leading zero; quote it if it is text"
-    return f"'{word}' is not a whole number; quote it if it is text"
+    return too_large(word) or f"'{word}' is not a whole number; quote it if it is text"
 
 
 def _bad_word(word: str, char: str) -> str:

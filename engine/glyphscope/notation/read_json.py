@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from glyphscope.notation import structure as s
 from glyphscope.notation.reader import Reader
-from glyphscope.notation.scalars import MAX_NUMBER_LENGTH, number_prefix, scalar_value, words
+from glyphscope.notation.scalars import MAX_NUMBER_LENGTH, number_prefix, scalar_value, too_large, words
 
 WITH_KEYS = frozenset({"{", "members", "keywords"})
 """The open brackets whose contents have keys; two are names, as those of `LiteralReader` are outside of its text."""
@@ -128,15 +128,17 @@ class JsonReader(Reader):
 
     def _in_json(self, word: str) -> str:
         """The beginning of a number or word, as JSON has it; "" if none begins with it."""
-        return word if number_prefix(word) or any(w.startswith(word) for w in words("json")) else ""
+        if number_prefix(word):
+            return "" if too_large(word) else word
+        return word if any(w.startswith(word) for w in words("json")) else ""
 
     def _no_scalar(self, word: str) -> str:
         if word.lstrip("-")[:1].isdigit():
-            return f"'{word}' begins no JSON number"
+            return too_large(word) or f"'{word}' begins no JSON number"
         return f"'{word}' begins neither a number nor true, false or null"
 
     def _end_scalar(self) -> None:
         if scalar_value(self._meant, "json")[0] == 0:
-            self._reject(f"'{self._word}' is not a whole value")
+            self._reject(too_large(self._word) or f"'{self._word}' is not a whole value")
         self._emit(s.SCALAR_END, 1, self._meant)
         self._in_scalar = False

@@ -27,6 +27,7 @@ KIND_WORDS = {
 MAX_NUMBER_LENGTH = 4000  # Python reads integers of up to 4,300 digits
 
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+_RAISED = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?[eE]\+?[0-9]+")  # more digits make it larger
 _NUMBER_PREFIX = re.compile(r"-?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*|(?:\.[0-9]+)?[eE][+-]?[0-9]*)?)?")
 # A word that glyph-py's lexer reads as a number; it is a valid number or an error.
 GLYPH_NUMBERISH = re.compile(r"-?[0-9]*(?:\.[0-9]*)?(?:[eE][+-]?[0-9]*)?")
@@ -68,6 +69,16 @@ def number_kind(text: str) -> int:
     if match[1] is None and match[2] is None:
         return INTEGER
     return DECIMAL if math.isfinite(float(text)) else 0
+
+
+def too_large(prefix: str) -> str:
+    """Why no number begins like this: it is larger than any that a call can contain, however it continues. "" for any
+    other text.
+    """
+    found = _RAISED.fullmatch(prefix)
+    if found is None or math.isfinite(float(prefix)):
+        return ""
+    return f"'{prefix}' is too large: a number with an exponent is at most about 1.8e308"
 
 
 def reachable_kinds(prefix: str, notation: Notation) -> int:

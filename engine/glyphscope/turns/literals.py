@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from glyphscope.notation import structure as s
 from glyphscope.notation.read_json import JsonReader
-from glyphscope.notation.scalars import number_prefix, scalar_value
+from glyphscope.notation.scalars import number_prefix, scalar_value, too_large
 from glyphscope.notation.structure import Structural
 from glyphscope.turns.tools import ArgumentTypes
 
@@ -219,7 +219,7 @@ class LiteralReader(JsonReader):
             break
 
     def _in_json(self, word: str) -> str:
-        if number_prefix(word):
+        if number_prefix(word) and (self._may_be_bare or not too_large(word)):
             return word
         return next((meant[: len(word)] for written, meant in WORDS.items() if written.startswith(word)), "")
 
