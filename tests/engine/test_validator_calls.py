@@ -8,10 +8,11 @@ import threading
 import pytest
 
 from glyphscope.events import Notation, Shape, Violation, violations_of
-from glyphscope.grammar import example_arguments
+from glyphscope.grammar import example_arguments, sample_texts
 from glyphscope.notation import write_call
 from glyphscope.registry import ToolRegistry, default_registry, load_registry, make_tool
 from glyphscope.tools import argument_problems
+from glyphscope.turns import build_call_grammar
 from glyphscope.validation import CallValidator, CheckReport, Limits
 
 
@@ -545,3 +546,26 @@ def test_a_number_that_is_too_large_is_said_to_be(notation: Notation, value: str
     decided = [len(begun) + value.index("^")] if "^" in value else []
     assert [(each.code, each.char) for each in errors] == [("SYNTAX", char) for char in decided]
     assert all("too large" in each.message for each in errors)
+
+
+@pytest.mark.parametrize("notation", ["json", "glyph"])
+@pytest.mark.parametrize("value", [1e-07, 2.5e-10, 1e22, 1e300, -3e-8, 5.0, 10**30, 0.1])
+@pytest.mark.parametrize("listed", [{"const": None}, {"type": "number", "enum": [None, 1]}])
+def test_a_listed_number_is_valid_as_the_grammar_writes_it_and_as_json_does(
+    notation: Notation, value: float, listed: dict[str, object]
+) -> None:
+    keyword = "const" if "const" in listed else "enum"
+    schema = {**listed, keyword: value if keyword == "const" else [value, 1]}
+    tool = make_tool("t", "", {"type": "object", "properties": {"a": schema}, "required": ["a"]})
+    registry = ToolRegistry((tool,))
+    begun = '{"action":"t","a":' if notation == "json" else '{action="t" a='
+    texts = [
+        *sample_texts(build_call_grammar(registry, notation, "flat"), 4),
+        f"{begun}{json.dumps(value)}}}",
+    ]
+    for text in texts:
+        validator = CallValidator(registry, notation, "flat")
+        for char in text:
+            validator.feed(char)
+        validator.finish()
+        assert validator.valid, (text, validator.report().errors)

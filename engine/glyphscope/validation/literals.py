@@ -68,12 +68,17 @@ def can_satisfy(spec: Spec, prefix: ScalarPrefix, string: StringCheck | None) ->
 def _number_possible(spec: Spec, text: str, kinds: int) -> bool:
     if spec.enum is None and kinds & DECIMAL and has_exponents(spec.span):
         return True
-    if _has_exponent(text):  # grammars write bounded numbers as plain decimals, so calls allow only these
-        return False
-    if spec.enum is None:
-        return can_become(text, kinds, spec.span)
-    numbers = [exact(v) for v in spec.enum if isinstance(v, int | float) and not isinstance(v, bool)]
-    return any(can_become(text, kinds, Range(value, value)) for value in numbers)
+    if spec.enum is None:  # grammars write bounded numbers as plain decimals, so calls allow only these
+        return not _has_exponent(text) and can_become(text, kinds, spec.span)
+    numbers = [v for v in spec.enum if isinstance(v, int | float) and not isinstance(v, bool)]
+    return any(_is_beginning(text, kinds, value) for value in numbers)
+
+
+def _is_beginning(text: str, kinds: int, value: int | float) -> bool:
+    """Whether a number that is listed begins like this: as a plain decimal, or as JSON writes it, as in `1e-07`."""
+    if kinds & DECIMAL and isinstance(value, float) and repr(value).startswith(text):
+        return True
+    return not _has_exponent(text) and can_become(text, kinds, Range(exact(value), exact(value)))
 
 
 def _has_exponent(text: str) -> bool:
@@ -117,10 +122,10 @@ def _begins(value: Any, text: str, notation: Notation) -> bool:
         return notation == "glyph" and value.startswith(text) and is_bare(value)
     if value is None or isinstance(value, bool):
         return any(word.startswith(text) and of is value for word, (_, of) in words(notation).items())
-    if not isinstance(value, int | float) or not number_prefix(text) or _has_exponent(text):
+    if not isinstance(value, int | float) or not number_prefix(text):
         return False
     kinds = reachable_kinds(text, notation) & (NUMBER if value == int(value) else DECIMAL)
-    return bool(kinds) and can_become(text, kinds, Range(exact(value), exact(value)))
+    return bool(kinds) and _is_beginning(text, kinds, value)
 
 
 def _number_reason(spec: Spec, text: str, kinds: int) -> Reason:

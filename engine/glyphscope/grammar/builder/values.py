@@ -228,7 +228,7 @@ def _possible_of(
 
 def _plain(value: Any) -> Any:
     """The value to write: an integer as an integer literal, even if the schema lists it as 5.0."""
-    return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 2**53 else value
+    return int(facts.exact(value)) if isinstance(value, float) and value.is_integer() else value
 
 
 def _branches(context: ToolContext, name: str, part: Part, keyword: str, parts: Parts, form: Form) -> Node:
