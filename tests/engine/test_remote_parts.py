@@ -15,9 +15,8 @@ import pytest
 from glyphscope.evals.ab import trial_of
 from glyphscope.evals.costs import run_figures
 from glyphscope.evals.matrix.plan import Matrix, plan_of
+from glyphscope.evals.results import summarise
 from glyphscope.evals.results.folder import ResultFolder
-from glyphscope.evals.results.measuring import CellPart
-from glyphscope.evals.results.table import table_of
 from glyphscope.evals.running import LocalWorkers, evaluate
 from glyphscope.events import (
     CallReady,
@@ -114,15 +113,14 @@ def test_tokens_that_the_endpoint_does_not_count_are_unknown_in_samples_and_figu
     written = [event for event in events if not isinstance(event, StageFinished | RunFinished)]
     assert run_state(written).counted_tokens is None  # pieces of the answer, while it is written
     assert run_figures(run_state(written)).tokens_per_second is None
-    (sample,) = ResultFolder.open(last.folder).samples()
+    folder = ResultFolder.open(last.folder)
+    (sample,) = folder.samples()
     assert sample.prompt_tokens is None
-    table = table_of(
-        [sample, msgspec.structs.replace(sample, trial=2, prompt_tokens=0)]
-    )  # 0: an older result
-    assert CellPart(table, [0]).figures().prompt_tokens is None
-    known = table_of([sample, msgspec.structs.replace(sample, trial=2, prompt_tokens=9)])
-    figure = CellPart(known, [0]).figures().prompt_tokens
-    assert figure is not None and figure.mean == 9
+    for tokens, mean in ((0, None), (9, 9.0)):  # 0: an older result
+        other = msgspec.structs.replace(sample, trial=2, prompt_tokens=tokens)
+        (arm,) = summarise(folder.manifest, [sample, other]).arms
+        figure = arm.tools.prompt_tokens
+        assert (None if figure is None else figure.mean) == mean
 
 
 # -- what is sent ----------------------------------------------------------------------------------------------------
