@@ -101,7 +101,7 @@ def _require_entry_points() -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Make one folder of saved prompts for all processes of the session, and one of the servers that fork them.
 
-    The workers find both in their environment. The prompts stay for the next session, in pytest's cache if it has one.
+    The workers find both in their environment. The prompts stay for the next session, if pytest has a cache.
     A nightly run reads every prompt by itself, and starts every process.
     """
     _require_entry_points()
@@ -111,10 +111,12 @@ def pytest_configure(config: pytest.Config) -> None:
         config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
         (Path(folder) / "forks").mkdir()
         prompts = Path(folder) / "prompts"
-        if (cache := getattr(config, "cache", None)) is not None:
-            from prompt_folder import prompt_folder
+        if getattr(config, "cache", None) is not None:
+            from prompt_folder import common_cache, prompt_folder
 
-            prompts = prompt_folder(cache.mkdir("prompts"))
+            if config.getoption("cacheclear"):
+                shutil.rmtree(common_cache(), ignore_errors=True)
+            prompts = prompt_folder(common_cache())
         prompts.mkdir(exist_ok=True)
         os.environ["GLYPHSCOPE_SAVED_PROMPTS"] = str(prompts)
         if hasattr(os, "pidfd_open"):  # Linux

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from contextlib import closing
 from pathlib import Path
 
@@ -54,12 +55,28 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_cached_prompt_gives_the_same_figures_as_a_new_one(folder: Path) -> None:
     writing = reported()
     saved = sorted(folder.iterdir())
-    assert saved, "the model's process saves its prompts"
+    assert any(not path.name.startswith("which-") for path in saved), "the model's process saves its prompts"
     assert reported() == writing
     assert sorted(folder.iterdir()) == saved, "the whole prompt was cached"
     assert next(reported for reported in writing if isinstance(reported, int)) == 0, (
         "a new process has an empty cache"
     )
+
+
+def test_a_model_of_a_package_has_its_prompts_in_every_environment(tmp_path: Path) -> None:
+    from every_process.saved_prompts import which_file
+
+    def which(place: str, content: bytes) -> tuple[object, ...]:
+        path = tmp_path / place / "model.gguf"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+        os.utime(path, ns=(time.time_ns(), time.time_ns()))
+        return which_file(str(path), tmp_path)
+
+    first = which("a/site-packages", b"GGUF 1")
+    assert which("b/site-packages", b"GGUF 1") == first == which("a/site-packages", b"GGUF 1")
+    assert which("a/site-packages", b"GGUF 2") != first
+    assert which("a/models", b"GGUF 1") != which("b/models", b"GGUF 1"), "a test may change a file of its own"
 
 
 COMMAND = [sys.executable, "-P", "-m", "glyphscope"]

@@ -1,11 +1,12 @@
 """A prompt is evaluated once in all the processes of a test session: that is nine tenths of a short run's time.
 
 llama.cpp's result for a token of a prompt depends on the tokens before it, on the model's file, on how its context
-was opened, and, in its last digits, on the batches in which they all were evaluated. So the state that a prompt left
-in the context (its KV cache) is written to a file, with the batches, and read from there whenever any process is about
-to evaluate the same in the same batches. Everything else is unchanged: the engine is asked for the same batches,
-reports the same progress, counts nothing as cached that it would have computed, and evaluates every token of the
-answer itself. `tests/e2e/test_saved_prompts.py` checks that all figures are the same to the last digit.
+was opened and with which adapters, and, in its last digits, on the batches in which they all were evaluated. So the
+state that a prompt left in the context (its KV cache) is written to a file, with the batches, and read from there
+whenever any process is about to evaluate the same in the same batches. Everything else is unchanged: the engine is
+asked for the same batches, reports the same progress, counts nothing as cached that it would have computed, and
+evaluates every token of the answer itself. `tests/e2e/test_saved_prompts.py` checks that all figures are the same to
+the last digit.
 
 The files stay for the next session (`tests/support/prompt_folder.py`). One whose checksum is wrong is removed.
 """
@@ -119,6 +120,27 @@ class SavedPrompts:
                     continue
 
 
+def which_file(path: str, folder: Path) -> tuple[Any, ...]:
+    """Return the identity of a file. That of a file in an installed package, which other environments have too, is its
+    content, whose digest is in `folder` for the next process.
+    """
+    path, state = os.path.realpath(path), os.stat(path)
+    place = (path, state.st_size, state.st_mtime_ns, state.st_ino)
+    if f"{os.sep}site-packages{os.sep}" not in path:
+        return place
+    known = folder / f"which-{hashlib.sha256(repr(place).encode()).hexdigest()[:32]}"
+    try:
+        return (known.read_text(encoding="ascii"),)
+    except FileNotFoundError:
+        with open(path, "rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+    with suppress(OSError):  # the folder is gone
+        new = folder / f"new-{os.getpid()}"
+        new.write_text(digest, encoding="ascii")
+        new.replace(known)
+    return (digest,)
+
+
 def keep_prompts(native: ModuleType, folder: str) -> None:
     """Patch the engine of that module to read and write saved prompts."""
     real, least = native.LlamaEngine, native.LEAST
@@ -141,10 +163,14 @@ def keep_prompts(native: ModuleType, folder: str) -> None:
     class Engine(real):  # type: ignore[misc, valid-type]
         def __init__(self, path: str, options: Any, **more: Any) -> None:
             super().__init__(path, options, **more)
-            file = os.stat(path)
-            which = (os.path.realpath(path), file.st_size, file.st_mtime_ns, file.st_ino)
+            which = which_file(path, Path(folder))
             used = self.options
             how: tuple[Any, ...] = (self.context, used.threads)
+            if used.lora:
+                how += tuple(
+                    (which_file(name, Path(folder)), scale)
+                    for name, scale in map(native.read_adapter, used.lora)
+                )
             if (used.kv_type, used.flash_attention) != ("f16", "off"):
                 how += (used.kv_type, used.flash_attention, used.gpu_layers)
             if self.batch != 64:
