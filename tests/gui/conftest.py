@@ -8,7 +8,7 @@ from importlib import import_module
 
 import msgspec
 import pytest
-from PySide6.QtCore import QObject, Qt, QTimer
+from PySide6.QtCore import QEvent, QObject, Qt, QTimer
 from PySide6.QtWidgets import QApplication, QDialog, QProgressDialog, QSplitter
 
 from fake_context import fake_context, scripted
@@ -73,10 +73,16 @@ def without_a_style_sheet():
 
 @pytest.fixture
 def open_window(qapp, qtbot):
-    """Make the whole window, with the model that `opener` opens; it ends with the test."""
+    """Make the whole window, with the model that `opener` opens; it ends with the test, or once it is closed and
+    another one is made: two are dressed together, in several times the time.
+    """
     made = []
 
     def build(opener, **looks):
+        for closed in [each for each in made if each[0].isHidden()]:
+            made.remove(closed)
+            end_window(*closed)
+            QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)
         made.append(make_window(qapp, opener, **looks))
         return made[-1][0]
 
