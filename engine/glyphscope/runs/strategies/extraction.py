@@ -7,6 +7,7 @@ has a meaning, is only extracted. A valid text is returned unchanged. Takes line
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable
 from contextlib import suppress
@@ -189,6 +190,7 @@ _STRINGS = {
     quote: re.compile(rf"{quote}((?:[^{ends}\\]++|\\.)*+)[{ends}]", re.DOTALL)
     for quote, ends in _QUOTES.items()
 }
+_TO_WRITE = re.compile(r"\\.|[\x00-\x1f]", re.DOTALL)
 _TO_ESCAPE = re.compile(r'\\.|"', re.DOTALL)
 
 
@@ -268,11 +270,16 @@ class _Edited(JsonReader):
         match = self.RUNS[self._text[self._at]].match(self._text, self._at)
         if match is None:
             self._reject("a text must end")
-        if match[0][0] == '"':
-            self._at = match.end()
-        else:
+        inside = _TO_WRITE.sub(_written, match[1])
+        if match[0][0] != '"':
             quotes = f"{match[0][0]}…{match[0][-1]}"
-            self._edit(match.end(), _in_double_quotes(match[1]), f"{quotes} made double quotes")
+            self._edit(match.end(), _in_double_quotes(inside), f"{quotes} made double quotes")
+        elif inside != match[1]:
+            self._edit(
+                match.end(), f'"{inside}"', "line breaks and other control characters in a text escaped"
+            )
+        else:
+            self._at = match.end()
         self._name = match[1] if key else self._name
         return ()
 
@@ -288,6 +295,11 @@ class _Edited(JsonReader):
         self._at += len(word)
         self._number_end = self._at if is_number else -1
         return ()
+
+
+def _written(match: re.Match[str]) -> str:
+    """A control character as JSON writes it; an escape unchanged."""
+    return match[0] if match[0][0] == "\\" else json.dumps(match[0])[1:-1]
 
 
 def _in_double_quotes(inside: str) -> str:
