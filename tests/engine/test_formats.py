@@ -11,6 +11,7 @@ from glyphscope.grammar import example_arguments
 from glyphscope.grammar.regular import FORMATS, written_format
 from glyphscope.notation import write_call
 from glyphscope.registry import ToolRegistry, load_registry, make_tool
+from glyphscope.tools import argument_problems
 from glyphscope.turns import build_call_grammar
 from glyphscope.validation import CallValidator
 from glyphscope.validation.checker import Checker
@@ -237,3 +238,27 @@ def test_a_length_beside_a_pattern_is_enforced_or_named_by_its_size_and_not_by_t
     grammar = build_call_grammar(ToolRegistry((tool,)), "json", "flat")
     lark_reader(grammar)  # llguidance takes it
     assert [each.keyword for each in grammar.unenforced] == (["minLength"] if size > 2_500 else [])
+
+
+@pytest.mark.parametrize("notation", ["json", "glyph"])
+@pytest.mark.parametrize(
+    ("schema", "valid", "invalid"),
+    [  # the first one counts the alternatives that "today" fits: without formats, two
+        ({"oneOf": [{"type": "string", "format": "date"}, {"enum": ["today"]}]}, "today", "tomorrow"),
+        ({"oneOf": [{"const": "me"}, {"type": "string", "format": "email"}]}, "me", "you"),
+        ({"type": "string", "format": "date", "enum": ["today", "2026-02-28"]}, "2026-02-28", "today"),
+        ({"format": "ipv4", "enum": ["1.2.3.4", "localhost"]}, "1.2.3.4", "localhost"),
+        ({"not": {"format": "date"}, "enum": ["2026-02-28", "x"]}, "x", "2026-02-28"),
+    ],
+)
+def test_listed_values_are_judged_by_formats_everywhere(schema, valid, invalid, notation):
+    tool = make_tool("t", "", {"type": "object", "properties": {"v": schema}, "required": ["v"]})
+    registry = ToolRegistry((tool,))
+    accepts = lark_reader(build_call_grammar(registry, notation, "flat"))
+    for value, expected in ((valid, True), (invalid, False)):
+        text = write_call("t", {"v": value}, style=notation, shape="flat")
+        validator = CallValidator(registry, notation, "flat")
+        validator.feed(text)
+        validator.finish()
+        assert accepts(text) == validator.valid == (not argument_problems(tool, {"v": value})) == expected
+    assert example_arguments(tool.parameters, [{"v": invalid}]) != {"v": invalid}

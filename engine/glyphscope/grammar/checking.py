@@ -22,6 +22,7 @@ from jsonschema.protocols import Validator
 from referencing.jsonschema import DRAFT202012
 
 from glyphscope.grammar.regular import pattern
+from glyphscope.grammar.regular.formats import FORMATS, meets_condition
 from glyphscope.grammar.regular.regex import unreadable
 from glyphscope.grammar.text_grammar import is_text
 from glyphscope.grammar.time_limit import check_time
@@ -219,7 +220,7 @@ def listed_by_all(alternatives: list[Any], keyword: str) -> list[Any] | None:
             return None
         allowed = found.values
         if len(schema.keys() & {"const", "enum", "type"}) > 1:
-            validator = SafeValidator(schema)
+            validator = validator_of(schema)
             allowed = [value for value in allowed if validator.is_valid(value)]
         own = {identity(value): value for value in allowed}
         values |= own
@@ -316,3 +317,24 @@ def _evolve(validator: Any, **changes: Any) -> Any:
 
 
 SafeValidator.evolve = _evolve
+
+
+def _format_checker() -> jsonschema.FormatChecker:
+    checker = jsonschema.FormatChecker(formats=[])
+    for name, expression in FORMATS.items():
+
+        def matches(value: object, name: str = name, expression: str = expression) -> bool:
+            return not isinstance(value, str) or (
+                bool(pattern.found(expression, value)) and meets_condition(name, value)
+            )
+
+        checker.checkers = {**checker.checkers, name: (matches, ())}
+    return checker
+
+
+_FORMAT_CHECKER = _format_checker()
+
+
+def validator_of(schema: Any) -> Any:
+    """The validator of a schema, with the formats that are checked: everywhere, so that all verdicts agree."""
+    return SafeValidator(schema, format_checker=_FORMAT_CHECKER)

@@ -13,7 +13,7 @@ import msgspec
 from glyphscope.base.errors import GlyphscopeError, NotationError, PromptError
 from glyphscope.base.pointer import to_pointer
 from glyphscope.events import Answer, Message, Notation, RunRequest
-from glyphscope.grammar.checking import SafeValidator
+from glyphscope.grammar.checking import validator_of
 from glyphscope.grammar.generate.example import example_arguments, example_value
 from glyphscope.grammar.shapes import fitting_shape
 from glyphscope.notation.shapes import shape_keys
@@ -172,7 +172,7 @@ def _example_answer(schema: str, notation: Notation) -> str:
         written = write_value(value, notation)
     except (GlyphscopeError, RecursionError):  # the schema is a problem of the request, which is reported
         return ""
-    return written if SafeValidator(normal).is_valid(value) else ""
+    return written if validator_of(normal).is_valid(value) else ""
 
 
 def example_calls(registry: ToolRegistry) -> list[tuple[str, dict[str, Any]]]:

@@ -11,7 +11,7 @@ from typing import Any
 from jsonschema.exceptions import ValidationError
 
 from glyphscope.base.shorten import json_excerpt, schema_error_words, shorten
-from glyphscope.grammar.checking import SafeValidator
+from glyphscope.grammar.checking import validator_of
 from glyphscope.registry import Tool
 from glyphscope.registry.keywords import LIMITS, PATTERNS, Measure
 
@@ -36,7 +36,7 @@ def argument_problems(tool: Tool, arguments: Any) -> str:
         for name in islice((name for name in arguments if name not in named), MAX_LISTED)
     ]
     try:
-        for error in SafeValidator(tool.parameters).iter_errors(arguments):
+        for error in validator_of(tool.parameters).iter_errors(arguments):
             sentences += [sentence for sentence in _sentences(error, named) if sentence not in sentences]
             if len(sentences) >= MAX_LISTED:
                 break
@@ -65,6 +65,8 @@ def _broken(error: ValidationError) -> str:
         return f"{where} is {shown}, and must be {' or '.join(kinds)}."
     if keyword == "enum":
         return f"{where} is {shown}, and must be one of {', '.join(map(str, limit))}."
+    if keyword == "format":
+        return f"{where} is {shown}, and must be in the format {limit}."
     if keyword in _BOUNDS:
         return f"{where} is {shown}{_BOUNDS[keyword].format(limit)}."
     if keyword in PATTERNS:

@@ -13,28 +13,11 @@ from typing import Any, NamedTuple
 import jsonschema
 
 from glyphscope.base.pointer import to_pointer
-from glyphscope.grammar.checking import DeepStack, SafeValidator
-from glyphscope.grammar.regular import pattern
-from glyphscope.grammar.regular.formats import FORMATS, meets_condition, written_format
+from glyphscope.grammar.checking import DeepStack, validator_of
+from glyphscope.grammar.regular.formats import written_format
 from glyphscope.grammar.regular.regex import unreadable
 from glyphscope.registry.facts import patterns_of
 from glyphscope.registry.references import SchemaPlaces
-
-
-def _format_checker() -> jsonschema.FormatChecker:
-    checker = jsonschema.FormatChecker(formats=[])
-    for name, expression in FORMATS.items():
-
-        def matches(value: object, name: str = name, expression: str = expression) -> bool:
-            return not isinstance(value, str) or (
-                bool(pattern.found(expression, value)) and meets_condition(name, value)
-            )
-
-        checker.checkers = {**checker.checkers, name: (matches, ())}
-    return checker
-
-
-_FORMAT_CHECKER = _format_checker()
 
 
 class Unchecked(NamedTuple):
@@ -63,7 +46,7 @@ class Checker:
     """Validates values against a schema or a place in it. Raises RecursionError for deeply nested values."""
 
     def __init__(self, schema: Any) -> None:
-        self._root = SafeValidator(schema, format_checker=_FORMAT_CHECKER)
+        self._root = validator_of(schema)
 
     def valid(self, value: Any, schema: Any = True) -> bool:
         """Whether `value` is valid against `schema`, whose references resolve in the checker's own schema."""

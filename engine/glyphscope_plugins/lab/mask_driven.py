@@ -33,7 +33,7 @@ from glyphscope.evals.running.worker_pool import FinishedSample
 from glyphscope.evals.statistics import share, spread
 from glyphscope.evals.suites.reading import load_suite
 from glyphscope.events import ApprovalRule, ModelInfo, RunRequest, Sampling, ToolResult
-from glyphscope.grammar.checking import SafeValidator
+from glyphscope.grammar.checking import validator_of
 from glyphscope.models.interface import Model
 from glyphscope.models.scripted import ScriptedModel
 from glyphscope.registry import ToolRegistry
@@ -153,7 +153,7 @@ class MaskDrivenLab:
         )
         samples = [replace(each, request=self._request(each, sampling)) for each in plan_of(matrix).samples()]
         self.samples = sorted(samples, key=lambda each: each.trial)
-        self._call_validator = SafeValidator(
+        self._call_validator = validator_of(
             build_tool_call_schema({tool.name: tool.parameters for tool in self.registry.allowed})
         )
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from glyphscope.base.errors import GrammarError
 from glyphscope.base.pointer import follow, to_pointer
-from glyphscope.grammar.checking import DeepStack, SafeValidator
+from glyphscope.grammar.checking import DeepStack, validator_of
 from glyphscope.grammar.time_limit import check_time
 from glyphscope.registry.facts import Whole, applied, count_of, in_place
 from glyphscope.registry.keywords import KEYWORDS, Measure
@@ -58,7 +58,7 @@ class Schema:
     def __init__(self, tool: str, root: dict[str, Any]) -> None:
         self.tool = tool
         self.root = root
-        self._validator = SafeValidator(root)
+        self._validator = validator_of(root)
         self._at: dict[str, Any] = {}  # by JSON Pointer
 
     def at(self, pointer: str) -> Any:

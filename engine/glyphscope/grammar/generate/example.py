@@ -14,7 +14,7 @@ from glyphscope.base.pointer import to_pointer
 from glyphscope.base.shorten import schema_error_words
 from glyphscope.grammar import chars
 from glyphscope.grammar.chars import Ranges
-from glyphscope.grammar.checking import SafeValidator
+from glyphscope.grammar.checking import validator_of
 from glyphscope.grammar.regular.automaton import Automaton
 from glyphscope.grammar.regular.pattern import found
 from glyphscope.grammar.regular.regex import PatternNotEnforced, pattern_node
@@ -118,7 +118,7 @@ def example_arguments(schema: dict[str, Any], given: Iterable[dict[str, Any]] = 
     """
     for candidate in _candidates(schema, given):
         try:
-            if isinstance(candidate, dict) and SafeValidator(schema).is_valid(candidate):
+            if isinstance(candidate, dict) and validator_of(schema).is_valid(candidate):
                 return candidate
         except Exception:  # jsonschema also raises re.error, RecursionError and referencing's errors
             continue
@@ -131,7 +131,7 @@ def example_problems(registry: Iterable[Tool]) -> list[str]:
     for tool in registry:
         for number, example in enumerate(tool.input_examples, 1):
             try:
-                error = next(iter(SafeValidator(tool.parameters).iter_errors(example)), None)
+                error = next(iter(validator_of(tool.parameters).iter_errors(example)), None)
             except Exception:  # as above: this example is left out, too
                 continue
             if error is not None:
@@ -364,7 +364,7 @@ def _written(schema: dict[str, Any], usual: Any) -> Any:
             text = each if plain and isinstance(each, str) else write_value(each, "json")
             if match_text(grammar, text).accepted:
                 return each
-        valid = SafeValidator({key: value for key, value in schema.items() if key != CUSTOM}).is_valid
+        valid = validator_of({key: value for key, value in schema.items() if key != CUSTOM}).is_valid
         for texts in (partial(covering_texts, grammar, limit=1), partial(sample_texts, grammar, _SAMPLES)):
             for text in sorted(texts(), key=len):
                 made = [text] if plain else list(_read(text))
