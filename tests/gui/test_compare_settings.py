@@ -6,6 +6,7 @@ import pytest
 
 from comparing import NOTATIONS, Answers, Columns, opens
 from glyphscope.events import ApprovalRule, LoopSettings, ToolResult, ToolsSearched
+from glyphscope_gui.compare import presenter
 from glyphscope_gui.shared.page_ids import PageId
 from talks import Talker
 
@@ -57,3 +58,14 @@ def test_columns_with_a_tool_loop_find_tools_in_other_ways_and_execute_what_the_
     screen.vary("Strategy")
     screen.choose("Strategy of column 2", "Direct")
     assert "Only in the tool loop" in screen.find("Tool search of column 2").toolTip()
+
+
+@pytest.mark.parametrize(
+    ("recent", "words"), [((), "No model was found"), (("scripted:a",), "Only one model was found")]
+)
+def test_a_comparison_of_models_says_how_many_were_found(make, monkeypatch, qtbot, recent, words):
+    monkeypatch.setattr(presenter, "find_models", lambda _folders: [])
+    page, screen = make(Answers())
+    page.context.settings.update(recent_models=recent)
+    screen.ask("Which model?")
+    screen.until(words)

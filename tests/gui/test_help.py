@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from markdown_it import MarkdownIt
@@ -13,6 +14,7 @@ from PySide6.QtWidgets import QApplication, QMenuBar, QWidget
 
 from every_page import dialogs
 from glyphscope.base.resources import read_page
+from glyphscope_gui.help import presenter as help_presenter
 from glyphscope_gui.help.commands import CommandPalette, commands_of, matching
 from glyphscope_gui.help.guide import PAGES, SHORTCUTS, GuideDialog, GuideText, page_text, slug_of
 from glyphscope_gui.runs.recorder import bundled_run
@@ -143,6 +145,15 @@ def test_a_page_with_pictures_is_set_once_after_the_guide_was_resized(qapp, qtbo
         for _ in range(5):
             qapp.processEvents()
         assert len(times) <= 1
+
+
+@pytest.mark.parametrize(
+    ("file", "words"), [(None, "is not installed"), (Path("m.gguf"), "A small model is included")]
+)
+def test_the_tour_says_whether_a_model_is_included(monkeypatch, window, file, words):
+    monkeypatch.setattr(help_presenter, "embedded_path", lambda: file)
+    window.actions_.tour.trigger()
+    assert words in window.help.tour.words.text()
 
 
 @pytest.mark.slow

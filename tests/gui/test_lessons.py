@@ -375,6 +375,12 @@ def test_an_experiment_runs_live_with_the_readers_changes(with_model, qtbot, tmp
     lessons.show_slide(0)  # it is no longer in sight: it ends
     qtbot.waitUntil(lambda: not lessons.is_busy and lessons.context.runs.phase is Phase.IDLE)
     assert not lessons.live.is_running
+    open_in(qtbot, lessons, find_lesson("token"))
+    lessons.show_slide(6)
+    (card,), name = lessons.view.reader.active, "search/query/enum"
+    for text, value in (("Maria", ["Maria"]), ("12345", ["12345"]), ('["a", "b"]', ["a", "b"])):
+        card._fields[name].setText(text)
+        assert card.changed() == {name: value}, "text in place of a list of texts is its only one"
 
 
 # -- the lecture ---------------------------------------------------------------------------------------------------

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QEvent, Qt
+from PySide6.QtGui import QFocusEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QPushButton
 
@@ -12,6 +13,7 @@ from glyphscope.events import STRATEGIES, Answer, ApprovalRule, LoopSettings, Mo
 from glyphscope.runs.again import NO_LIMIT
 from glyphscope_gui.run_settings.options import FIRST, OPTIONS, option_words
 from glyphscope_gui.run_settings.panel import OptionsPanel
+from glyphscope_gui.shared.fields import DecimalBox, WholeBox
 
 WARM = Sampling(temperature=0.8, top_k=7, top_p=0.9, min_p=0.1, repeat_penalty=1.1, seed=3)
 LOOP = LoopSettings(max_turns=3, tool_use="enforced", allow=("search",), max_seconds=12.4)
@@ -164,3 +166,44 @@ def test_a_text_has_no_notation_and_a_value_has_no_native_one_with_the_reason_as
             assert (reason in each.toolTip()) == (not each.isEnabled())
     project.set_options(answer=Answer())
     assert native[0].isEnabled() and native[1].isEnabled() and "answer" not in native[0].toolTip()
+
+
+@pytest.mark.parametrize(
+    ("field", "typed", "value"),
+    [
+        ("Temperature", "0,5", 0.5),
+        ("Temperature", "0.75", 0.75),
+        ("Seed", "1,234", 1234),
+        ("Seed", "1,234,567", 1234567),
+        ("Seed", "0,0", 0),
+        ("Seed", "1,5", 7),
+        ("Seed", "12345,67", 1234567),
+        ("Max tokens", "2,048", 2048),
+    ],
+)
+def test_a_comma_is_read_as_it_is_shown_and_not_left_out_of_a_number(qtbot, field, typed, value):
+    """A comma where none can be is not typed, and half a group is no number: the field has its earlier one."""
+    box = {"Temperature": DecimalBox, "Seed": WholeBox, "Max tokens": WholeBox}[field]()
+    qtbot.addWidget(box)
+    box.setRange(0, 10_000_000)
+    box.setKeyboardTracking(False)
+    box.setValue(7)
+    box.show()
+    box.setFocus()
+    box.focusInEvent(QFocusEvent(QEvent.Type.FocusIn))
+    box.selectAll()
+    QTest.keyClicks(box, typed)
+    QTest.keyClick(box, Qt.Key.Key_Return)
+    assert box.value() == value
+
+
+def test_thousands_are_separated_while_a_number_is_not_edited(qtbot):
+    box = WholeBox()
+    qtbot.addWidget(box)
+    box.setRange(0, 10_000_000)
+    box.setValue(12_345)
+    assert box.text() == "12,345"
+    box.focusInEvent(QFocusEvent(QEvent.Type.FocusIn))
+    assert box.text() == "12345"
+    box.focusOutEvent(QFocusEvent(QEvent.Type.FocusOut))
+    assert box.text() == "12,345"

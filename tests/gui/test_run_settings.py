@@ -375,9 +375,12 @@ def test_an_alternative_names_the_filter_that_removed_it(qtbot):
         Alternative(1, b"a", "a", 0.6, 1.0, True),
         Alternative(2, b"b", "b", 0.3, 0.0, True, "top-p"),
         Alternative(3, b"c", "c", 0.1, 0.0, False),
+        Alternative(4, b"d", "d", 0.1, 0.0, True),  # at temperature 0
+        Alternative(5, b"e", "e", 0.1, None, True),
     )
-    model.show(rows, ["", "", ""], 1)
-    assert [model.index(row, FINAL).data() for row in range(3)] == ["100.0%", "top-p", "–"]
+    model.show(rows, [""] * 5, 1)
+    finals = [model.index(row, FINAL).data() for row in range(5)]
+    assert finals == ["100.0%", "top-p", "–", "0.0%", "–"]
     for role in (Qt.ItemDataRole.ToolTipRole, Qt.ItemDataRole.AccessibleTextRole):
         assert "removed by top-p" in model.index(1, TEXT).data(role)
 

@@ -199,11 +199,11 @@ class ColumnsPresenter(ExperimentPresenter):
         if self.preset == MODELS and self._is_untouched:
             self.choose_preset(MODELS)
             if len(self._column_models) < MIN_COLUMNS:
-                self._page.notice.show_words(
-                    tr(
-                        "Only one model was found. Get another, or open a file, from the model menu at the top."
-                    )
+                found = tr(
+                    "Only one model was found. Get another, or open a file, from the model menu at the top."
                 )
+                none = tr("No model was found. Get one, or open a file, from the model menu at the top.")
+                self._page.notice.show_words(found if self.models.names else none)
 
     def _change(self, index: int, variant: Variant) -> None:
         self.preset = OWN

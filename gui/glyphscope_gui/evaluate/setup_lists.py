@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from PySide6.QtCore import QModelIndex, QSignalBlocker, QSize, Signal
-from PySide6.QtWidgets import QCheckBox, QComboBox, QSizePolicy, QSpinBox, QWidget
+from PySide6.QtWidgets import QCheckBox, QComboBox, QSizePolicy, QWidget
 
 from glyphscope.base.shorten import and_more
 from glyphscope.base.visible import visible
@@ -17,7 +17,7 @@ from glyphscope.evals.suites.suite import Scenario, expected_words
 from glyphscope.tools.mcp import ServerConfig
 from glyphscope_gui.evaluate.setup import SuiteChoice
 from glyphscope_gui.shared.cells import NoteDelegate
-from glyphscope_gui.shared.fields import field_label
+from glyphscope_gui.shared.fields import WholeBox, field_label
 from glyphscope_gui.shared.file_drops import TakesFiles
 from glyphscope_gui.shared.labels import PlainLabel, named
 from glyphscope_gui.shared.language import tr
@@ -89,7 +89,7 @@ class ScenarioPicker(QWidget):
         self.search = named(LineEdit(self), "evalScenarioFilter", tr("Filter scenarios"))
         self.search.setPlaceholderText(tr("Filter by id, group or prompt"))
         self.search.setClearButtonEnabled(True)
-        self.first = named(QSpinBox(self), "evalFirst")
+        self.first = named(WholeBox(self), "evalFirst")
         self.first.setRange(0, 100_000)
         self.first.setSpecialValueText(tr("all"))
         self.first.lineEdit().setTextMargins(*MARGINS)

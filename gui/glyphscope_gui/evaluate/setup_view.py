@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 from PySide6.QtCore import QAbstractItemModel, QSignalBlocker, QSize, Qt, Signal
 from PySide6.QtGui import QPainter, QPaintEvent, QResizeEvent
-from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QMenu, QPushButton, QSizePolicy, QSpinBox, QWidget
+from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QMenu, QPushButton, QSizePolicy, QWidget
 
 from glyphscope.base.errors import GlyphscopeError
 from glyphscope.base.shorten import excerpt
@@ -36,6 +36,7 @@ from glyphscope_gui.evaluate.setup_lists import (
 )
 from glyphscope_gui.shared import layouts
 from glyphscope_gui.shared.card import Card
+from glyphscope_gui.shared.fields import WholeBox
 from glyphscope_gui.shared.labels import (
     PlainLabel,
     link,
@@ -591,8 +592,8 @@ class _Scrolled(layouts.ScrollArea):
         return QSize(self._inside.minimumSizeHint().width() + bar, 120)
 
 
-def _spin(least: int, most: int, name: str) -> QSpinBox:
-    spin = named(QSpinBox(), name)
+def _spin(least: int, most: int, name: str) -> WholeBox:
+    spin = named(WholeBox(), name)
     spin.setRange(least, most)
     spin.setMinimumWidth(64)
     spin.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)

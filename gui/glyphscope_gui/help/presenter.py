@@ -21,6 +21,7 @@ from glyphscope.base.figures import percent
 from glyphscope.base.resources import read_page
 from glyphscope.base.shorten import shorten
 from glyphscope.events import CallReady, Shape
+from glyphscope.models.opening import embedded_path
 from glyphscope.notation.write import Style, write_call
 from glyphscope.runs import RunState
 from glyphscope_gui.context import AppContext
@@ -79,7 +80,8 @@ class HelpPresenter(QObject):
             self.tour.end()
         runs = self._context.runs
         call = next((event for event in reversed(runs.events) if isinstance(event, CallReady)), None)
-        self.tour = Tour(tour_cards(runs.state, call), self._context.window, self._tour_ended)
+        cards = tour_cards(runs.state, call, is_included=embedded_path() is not None)
+        self.tour = Tour(cards, self._context.window, self._tour_ended)
 
     def close(self) -> None:
         """Close the guide and end the tour."""
@@ -126,8 +128,13 @@ class TourCard:
     example: str = ""
 
 
-def tour_cards(state: RunState, call: CallReady | None) -> list[TourCard]:
-    """The cards; their examples are those of the shown run, if it has a valid call."""
+def tour_cards(state: RunState, call: CallReady | None, *, is_included: bool) -> list[TourCard]:
+    """The cards; their examples are those of the shown run, if it has a valid call. `is_included`: whether the embedded
+    model is installed.
+    """
+    model = tr("A small model is included, so that everything can be tried at once.")
+    if not is_included:
+        model = tr("The small model that can be included is not installed (pip install 'glyphscope[demo]').")
     glyph, json = _written(call, "glyph"), _written(call, "json")
     shapes: tuple[Shape, ...] = ("flat", "tool-args")
     return [
@@ -135,9 +142,10 @@ def tour_cards(state: RunState, call: CallReady | None) -> list[TourCard]:
             "modelPicker",
             tr("A model on this computer"),
             tr(
-                "A small model is included, so that everything can be tried at once. Others are files in the GGUF "
-                "format: the list has those on this computer, and “Get a model…” finds more, or uses an endpoint. "
-                "Nothing is sent anywhere unless you choose an endpoint or a download."
+                "{model} Others are files in the GGUF format: the list has those on this computer, and “Get a "
+                "model…” finds more, or uses an endpoint. Nothing is sent anywhere unless you choose an endpoint or "
+                "a download.",
+                model=model,
             ),
         ),
         TourCard(

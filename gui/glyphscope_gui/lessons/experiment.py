@@ -91,14 +91,14 @@ class LessonExperiment(QFrame):
         self.live_button.setToolTip(words or tr("Run your model with these settings"))
         for widget in self._fields.values():
             widget.setEnabled(not words)
-        self.notice.set_words(f"{words} {_FOR_LIVE}" if words and self._fields else words)
+        self.notice.set_words(f"{words} {_FOR_LIVE}" if words and self._fields else words, "muted")
 
     def play(self) -> None:
         """Play the recording from its beginning."""
         self._show_run(list(self._recorded))
         self.run.show_run(self._recorded)
         self.run.player.play()
-        self.notice.set_words(tr("This is the recording, not a live run."))
+        self.notice.set_words(tr("This is the recording, not a live run."), "muted")
         self._show_difference()
 
     def begin(self, request: RunRequest) -> None:
@@ -125,7 +125,7 @@ class LessonExperiment(QFrame):
 
     def refuse(self, words: str) -> None:
         """Show why the experiment cannot be run with these settings."""
-        self.notice.set_words(words)
+        self.notice.set_words(words, "problem")
 
     def changed(self) -> dict[str, Any]:
         """Return the values that the reader changed from the lesson's."""
@@ -238,7 +238,7 @@ class LessonExperiment(QFrame):
         line.setCursorPosition(0)
         if isinstance(value, str):
             return line, line.text
-        return line, lambda: json_or_text(line.text())  # the request's own check reports errors
+        return line, lambda: _read(line.text(), value)  # the request's own check reports errors
 
     def _lay_out(self) -> None:
         form = QFormLayout()
@@ -264,6 +264,13 @@ class LessonExperiment(QFrame):
         parts = (self.title, self._settings, buttons, self.notice, self.run, self.difference)
         self._column = vbox(*parts, parent=self)
         self.set_low(False)
+
+
+def _read(text: str, usual: Any) -> Any:
+    """The value that the text is in JSON. Where the lesson has a list of texts, other text is its only one."""
+    read = json_or_text(text)
+    is_texts = isinstance(usual, list) and bool(usual) and all(isinstance(each, str) for each in usual)
+    return read if isinstance(read, list) or not is_texts else [text]
 
 
 def _setting_of(name: str) -> Field | None:

@@ -187,7 +187,8 @@ class AlternativesModel(TableModel[AlternativeRow]):
         if column == RAW:
             return percent(one.raw)
         if column == FINAL:
-            return percent(one.final) if one.allowed and one.final else one.removed or UNKNOWN
+            is_known = one.allowed and not one.removed and one.final is not None
+            return percent(one.final) if is_known else one.removed or UNKNOWN
         return ""
 
     def spoken(self, row: AlternativeRow, column: int) -> str:

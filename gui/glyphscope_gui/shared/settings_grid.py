@@ -14,11 +14,12 @@ from typing import Any, NamedTuple, TypeAlias
 import msgspec
 from msgspec import UNSET
 from PySide6.QtCore import QEvent, QSize, Qt, Signal
-from PySide6.QtWidgets import QCheckBox, QComboBox, QDoubleSpinBox, QLabel, QSizePolicy, QSpinBox, QWidget
+from PySide6.QtWidgets import QCheckBox, QComboBox, QDoubleSpinBox, QLabel, QSizePolicy, QWidget
 
 from glyphscope.base.figures import percent
 from glyphscope.events import Choice, Field, pairs_line, settings_of, wrong_value
 from glyphscope.runs.sampling import text_lines, typed_texts
+from glyphscope_gui.shared.fields import DecimalBox, WholeBox
 from glyphscope_gui.shared.icon_button import IconButton
 from glyphscope_gui.shared.labels import PlainLabel, named, set_role
 from glyphscope_gui.shared.language import in_language, tr
@@ -322,7 +323,7 @@ class _Number(OfSetting, LeavesWheel):
         return value / 100 if self._setting.is_share else self._setting.read(value)
 
 
-class NumberSetting(_Number, QSpinBox):
+class NumberSetting(_Number, WholeBox):
     """A whole number; `edited` is emitted after an edit by the user."""
 
     edited = Signal(object)
@@ -331,7 +332,6 @@ class NumberSetting(_Number, QSpinBox):
         super().__init__(parent)
         self.setRange(math.ceil(max(least, -_MOST)), math.floor(min(most, _MOST)))
         self.setSuffix(suffix)
-        self.setGroupSeparatorShown(True)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
         self._set_up()
 
@@ -340,7 +340,7 @@ class NumberSetting(_Number, QSpinBox):
         return super().minimumSizeHint().boundedTo(QSize(round(_NARROW * letters(self)), _MOST))
 
 
-class DecimalSetting(_Number, QDoubleSpinBox):
+class DecimalSetting(_Number, DecimalBox):
     """A number with two decimal places; `edited` is emitted after an edit by the user."""
 
     edited = Signal(object)
