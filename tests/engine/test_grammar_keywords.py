@@ -356,6 +356,12 @@ def test_an_empty_allow_list_is_an_error():
         build_call_grammar(ToolRegistry((Tool("tool", enabled=False),)), "json", "flat")
 
 
+def test_a_registry_without_tools_asks_for_one():
+    with pytest.raises(GrammarError, match="There is no tool") as caught:
+        build_call_grammar(ToolRegistry(()), "json", "flat")
+    assert "Add" in caught.value.hint
+
+
 def test_rules_know_the_place_they_come_from():
     grammar = build_call_grammar(registry(("x", {"type": "array", "items": STR})), "json", "flat")
     origins = {rule.origin.pointer for rule in grammar.rules.values() if rule.origin}

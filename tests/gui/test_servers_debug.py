@@ -241,3 +241,13 @@ def test_headers_are_written_for_an_address_and_variables_for_a_command(qtbot):
     assert not dialog.save_button.isEnabled() and "Name: value" in dialog.problem.text()
     dialog.headers_edit.setPlainText("X-Key: a: b")
     assert dialog.entry()[1] == {"url": "https://example.com/mcp", "headers": {"X-Key": "a: b"}}
+
+
+def test_a_command_is_typed_at_once_and_the_chosen_way_is_not_chosen_again(qtbot):
+    """Choosing the form again read the empty JSON, and said JSON above the form."""
+    dialog = ServerDialog(())
+    qtbot.addWidget(dialog)
+    dialog.show()
+    assert dialog.focusWidget() is dialog.command_edit
+    dialog.ways.button("form").click()
+    assert dialog.ways.value == "form" and not dialog.problem.text()

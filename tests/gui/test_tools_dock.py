@@ -227,9 +227,7 @@ def test_renaming_while_typing_leaves_the_selection_the_cursor_and_the_place(scr
     field = screen.find("Name", LineEdit)
     field.end(False)
     screen.type("Name", "er")
-    assert names(document)[0] == screen.chosen(TREE) == "searcher" and field.cursorPosition() == len(
-        "searcher"
-    )
+    assert names(document)[0] == screen.chosen(TREE) == "searcher" and field.cursorPosition() == 8
 
 
 def test_undo_in_a_field_undoes_the_last_edit_wherever_it_was(screen, document):
@@ -356,6 +354,8 @@ def test_the_panel_says_how_many_tools_are_allowed_and_how_many_constraints_the_
     assert "7 tools, 6 allowed" in screen and not screen.named("Show on the Grammar page…")
     dock.show_unenforced(2)
     assert "7 tools, 6 allowed · 2 constraints not enforced by the mask" in screen
+    document.replace_registry(ToolRegistry(()))
+    assert "No tools. The menu on the right" in screen
     with qtbot.waitSignal(dock.unenforcedRequested):
         screen.press("Show on the Grammar page…")
 

@@ -136,6 +136,7 @@ class ServerDialog(PlainDialog):
         if server is not None and server.problem:  # the form may not show what is wrong
             self._show_json(server.name, self._entry)
         self._check()
+        (self.command_edit if self.ways.value == FORM else self.json_edit).setFocus()
 
     def sizeHint(self) -> QSize:
         return QSize(640, 420).expandedTo(super().sizeHint())

@@ -27,7 +27,7 @@ class _Segment(QPushButton):
 
 
 class Segmented(QWidget):
-    """`choices` are the value, words and tip of each; `chosen` carries the value that the user chose."""
+    """`choices` are the value, words and tip of each; `chosen` carries another value that the user chose."""
 
     chosen = Signal(str)
 
@@ -53,7 +53,8 @@ class Segmented(QWidget):
             row.addWidget(button)
         self._values = list(self._buttons)
         self._buttons[self._values[0]].setChecked(True)
-        self._group.idClicked.connect(lambda index: self.chosen.emit(self._values[index]))
+        self._shown = self._values[0]
+        self._group.idClicked.connect(self._clicked)
 
     @property
     def value(self) -> str:
@@ -65,7 +66,13 @@ class Segmented(QWidget):
 
     def set_value(self, value: str) -> None:
         """Show a choice without a signal."""
+        self._shown = value
         self._buttons[value].setChecked(True)
 
     def button(self, value: str) -> QPushButton:
         return self._buttons[value]
+
+    def _clicked(self, index: int) -> None:
+        if self._shown != (value := self._values[index]):  # a click on what is chosen chooses nothing
+            self._shown = value
+            self.chosen.emit(value)

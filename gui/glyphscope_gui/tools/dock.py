@@ -341,15 +341,18 @@ class ToolsDock(TakesFiles, QWidget):
         self.form.show_item(item)
         self.schema.show_tool(item.tool if item else "")
         name = "" if item is None else item.tool if item.argument is None else item.argument
-        self.section.set_title(tr("Edit {name}", name=shorten(name, MAX_TITLE)))
+        self.section.set_title(
+            tr("Edit {name}", name=shorten(name, MAX_TITLE)) if name else tr("Edit a tool")
+        )
         self.section.button.setEnabled(item is not None)
 
     def _show_about(self) -> None:
         """Show the numbers of tools, of allowed ones, and of constraints that only the validator checks."""
         registry = self._document.registry
-        words = [
+        counted = (
             tr("%n tool(s)", "", len(registry)) + ", " + tr("{count:,} allowed", count=len(registry.allowed))
-        ]
+        )
+        words = [counted if registry else tr("No tools. The menu on the right adds and imports some.")]
         if self._unenforced:
             words.append(tr("%n constraint(s) not enforced by the mask", "", self._unenforced))
         self.about.setText(" · ".join(words))

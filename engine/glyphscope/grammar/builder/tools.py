@@ -157,9 +157,10 @@ def chosen_tools(registry: ToolRegistry, name: str | None = None, part: Part = "
     """
     tools = list(registry.allowed)
     if not tools:
-        raise GrammarError(
-            "No tool is allowed, so there is no call to write.", hint="Allow at least one tool."
-        )
+        what, hint = ("No tool is allowed", "Allow at least one tool.")
+        if not registry:
+            what, hint = ("There is no tool", "Add at least one tool.")
+        raise GrammarError(f"{what}, so there is no call to write.", hint=hint)
     if name is not None:
         named = ", ".join(tool.name for tool in tools[:20])
         tools = [tool for tool in tools if tool.name == name]
