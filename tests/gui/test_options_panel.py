@@ -182,7 +182,7 @@ def test_a_text_has_no_notation_and_a_value_has_no_native_one_with_the_reason_as
     ],
 )
 def test_a_comma_is_read_as_it_is_shown_and_not_left_out_of_a_number(qtbot, field, typed, value):
-    """A comma where none can be is not typed, and half a group is no number: the field has its earlier one."""
+    """A comma where none can be is not typed, and of half a group the field keeps its earlier number."""
     box = {"Temperature": DecimalBox, "Seed": WholeBox, "Max tokens": WholeBox}[field]()
     qtbot.addWidget(box)
     box.setRange(0, 10_000_000)

@@ -11,6 +11,7 @@ from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QApplication, QCheckBox, QLineEdit, QPushButton, QTabWidget, QWidget
 
 from glyphscope.base.resources import names, read_text
+from glyphscope_gui.settings.dialog import SettingsDialog
 from glyphscope_gui.shared import PlainLabel
 from glyphscope_gui.shared.layouts import STRETCH, Flow, stack, vbox
 from glyphscope_gui.theme import ThemeManager, load_theme, mono_font, use_font
@@ -288,3 +289,30 @@ def test_a_larger_text_size_reaches_the_tabs_of_a_hidden_page(qapp, qtbot):
     assert tabs.tabBar().font().pointSizeF() == 15
     themes.choose("light")
     themes.finish()
+
+
+class _Paints(QObject):
+    """Counts how often a widget is painted."""
+
+    def __init__(self, widget):
+        super().__init__(widget)
+        self.seen = 0
+        widget.installEventFilter(self)
+
+    def eventFilter(self, _watched, event):
+        self.seen += event.type() == QEvent.Type.Paint
+        return False
+
+
+@pytest.mark.slow
+def test_the_window_behind_the_settings_is_painted_in_the_new_text_size_and_their_list_fits(window, qtbot):
+    window.actions_.settings.trigger()
+    dialog = window.findChild(SettingsDialog)
+    assert dialog.list.currentRow() == 0, "the keyboard can be seen in the list"
+    qtbot.wait(500)  # nothing asks for another picture: otherwise, the new one was painted with it
+    paints = _Paints(window.rail)
+    window.services.settings.update(font_size=16)
+    qtbot.waitUntil(lambda: paints.seen > 0)
+    sections = dialog.list
+    qtbot.waitUntil(lambda: sections.sizeHintForColumn(0) <= sections.viewport().width())
+    dialog.reject()

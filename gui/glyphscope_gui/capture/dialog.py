@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import QSize, Signal
 from PySide6.QtWidgets import QCheckBox, QFormLayout, QWidget
 
 from glyphscope.base.errors import GlyphscopeError
@@ -21,6 +21,9 @@ from glyphscope_gui.shared.text_edits import LineEdit
 
 SERVER = "server"
 """The choice of the server itself as the model that counts."""
+
+MESSAGE_LINES = 3
+"""Lines that are kept for a message below the fields, with the gap above it."""
 
 
 class CaptureDialog(PlainDialog):
@@ -107,6 +110,8 @@ class CaptureDialog(PlainDialog):
             edit.textChanged.connect(self._check)
         self.model_box.currentIndexChanged.connect(lambda _: self._check())
         self._check()
+        room = QSize(0, MESSAGE_LINES * self.fontMetrics().lineSpacing())
+        self.resize(self.size().expandedTo(self.sizeHint() + room))  # it does not grow while one types
 
     def accept(self) -> None:
         """Ask for the capture; `done` closes the dialog once it has begun."""

@@ -34,7 +34,7 @@ from glyphscope_gui.evaluate.words import (
 from glyphscope_gui.history.model import when
 from glyphscope_gui.shared.labels import named, words_label
 from glyphscope_gui.shared.language import tr
-from glyphscope_gui.shared.layouts import vbox
+from glyphscope_gui.shared.layouts import STRETCH, vbox
 from glyphscope_gui.shared.plain_dialog import PlainDialog, Standard
 from glyphscope_gui.shared.plain_table import PlainTable
 from glyphscope_gui.shared.table_model import ListModel, TableModel
@@ -385,8 +385,9 @@ class ChangesDialog(PlainDialog):
         self.summary = words_label("\n".join(lines), "", self, name="changesSummary")
         self.table = ChangesTable(ChangesModel(changes, labels, self), self)
         buttons = self.button_box(Standard.Close)
-        vbox(self.summary, (self.table, 1), buttons, parent=self, margins=(18, 16, 18, 14), spacing=12)
-        self.resize(900, 520)
+        rest = (self.table, 1) if changes.changes else STRETCH
+        vbox(self.summary, rest, buttons, parent=self, margins=(18, 16, 18, 14), spacing=12)
+        self.resize(900, 520 if changes.changes else 0)
         self.table.openRequested.connect(self._open)
         self.table.setVisible(bool(changes.changes))
         if changes.changes:

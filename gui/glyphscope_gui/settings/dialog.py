@@ -40,6 +40,7 @@ from glyphscope_gui.shared.layouts import STRETCH, FollowsSize, ScrollArea, hbox
 from glyphscope_gui.shared.plain_dialog import PlainDialog, Standard
 from glyphscope_gui.shared.tab_order import focus_next
 from glyphscope_gui.shared.text_edits import LineEdit
+from glyphscope_gui.theme import FollowsLooks
 from glyphscope_gui.theme.fonts import window_points
 from glyphscope_gui.theme.sizes import GAP, is_crowded, letters
 
@@ -49,7 +50,7 @@ LEAST_POINTS = 6
 """The least text size by key, at which the key for a larger one can still be read."""
 
 
-class SettingsDialog(FollowsSize, PlainDialog):
+class SettingsDialog(FollowsSize, FollowsLooks, PlainDialog):
     """Edits a SettingsStore directly; open it with `open()`, it deletes itself. `historyCleared`: runs were deleted."""
 
     historyCleared = Signal()
@@ -96,8 +97,9 @@ class SettingsDialog(FollowsSize, PlainDialog):
         QShortcut(QKeySequence.StandardKey.Find, self, self.search_edit.setFocus)
 
     def _make_pages(self) -> None:
-        self.list = named(QListWidget(self, currentRow=0), "settingsSections", tr("Sections of the settings"))
+        self.list = named(QListWidget(self), "settingsSections", tr("Sections of the settings"))
         self.list.addItems([section.title for section in self.sections])
+        self.list.setCurrentRow(0)  # without one, the keyboard is in it unseen
         self.none = PlainLabel(tr("No setting matches."), self, alignment=Qt.AlignmentFlag.AlignCenter)
         self.none.setProperty("role", "muted")
         self.none.hide()
@@ -125,6 +127,9 @@ class SettingsDialog(FollowsSize, PlainDialog):
         for section in self.sections:
             for row in section.rows:
                 row.fit()
+
+    def _restyle(self) -> None:
+        self._fit()
 
     def _follow(self, settings: Settings) -> None:
         for section in self.sections:

@@ -299,7 +299,11 @@ class Dressing(QObject):
                     widget.setUpdatesEnabled(True)
 
     def _paint(self, windows: dict[QWidget, list[QWidget]]) -> Steps:
-        """Paint the windows again part by part: enabling the updates of a window would paint all of it in one piece."""
+        """Paint the windows again part by part: enabling the updates of a window would paint all of it in one piece.
+
+        Each time, the window system is asked as well: Qt asks it only once, and that was in vain while there were no
+        updates. A window behind a dialog then kept its old picture until the dialog was closed.
+        """
         for window, parts in windows.items():
             if not isValid(window):
                 continue
@@ -309,6 +313,8 @@ class Dressing(QObject):
             for part in filter(isValid, parts):
                 beside -= QRegion(part.geometry())
                 part.setUpdatesEnabled(True)
+                if (handle := window.windowHandle()) is not None:
+                    handle.requestUpdate()
                 self._slices.end_slice()
                 yield
                 if not isValid(window):
