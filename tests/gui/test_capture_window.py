@@ -8,7 +8,7 @@ import threading
 from contextlib import closing
 
 import pytest
-from PySide6.QtWidgets import QApplication, QMessageBox, QWidget
+from PySide6.QtWidgets import QApplication, QDialog, QMessageBox
 
 pytest.importorskip("uvicorn")
 
@@ -18,7 +18,6 @@ from fake_context import scripted
 from glyphscope.capture.process import Begin
 from glyphscope.evals.suites.reading import load_suite
 from glyphscope.prompting.costs import prompt_costs
-from glyphscope_gui.capture.dialog import CaptureDialog
 from glyphscope_gui.history.presenter import SuiteDialog
 from on_screen import Screen
 from scripted_endpoint import Answer, endpoint
@@ -137,16 +136,17 @@ def test_the_window_says_all_the_time_that_it_captures_and_the_requests_become_r
         socket.create_connection(("127.0.0.1", agent.port), timeout=5).close()
 
 
-def test_the_dialog_keeps_its_size_while_one_types(qtbot):
-    owner = QWidget()
-    qtbot.addWidget(owner)
-    dialog = CaptureDialog(Begin(to="http://127.0.0.1:8080", folder=""), parent=owner)
-    dialog.show()
+def test_the_dialog_keeps_its_size_while_one_types(qtbot, window):
+    screen = Screen(qtbot, window)
+    screen.press("Capture…")
+    screen.until("Server of the agent")
+    dialog = window.findChild(QDialog, "captureDialog")
     before = dialog.size()
     for address in ("https://example.com/v1", "127.0.0.1:99999", ""):
         dialog.to_edit.setText(address)
         QApplication.processEvents()
         assert dialog.size() == before, address
+    dialog.reject()
 
 
 def test_a_port_that_is_in_use_is_said_in_the_dialog_which_stays_open(qtbot, window, upstream):

@@ -6,7 +6,6 @@ import pytest
 
 from comparing import NOTATIONS, Answers, Columns, opens
 from glyphscope.events import ApprovalRule, LoopSettings, ToolResult, ToolsSearched
-from glyphscope_gui.compare import presenter
 from glyphscope_gui.shared.page_ids import PageId
 from talks import Talker
 
@@ -64,7 +63,7 @@ def test_columns_with_a_tool_loop_find_tools_in_other_ways_and_execute_what_the_
     ("recent", "words"), [((), "No model was found"), (("scripted:a",), "Only one model was found")]
 )
 def test_a_comparison_of_models_says_how_many_were_found(make, monkeypatch, qtbot, recent, words):
-    monkeypatch.setattr(presenter, "find_models", lambda _folders: [])
+    monkeypatch.setattr("glyphscope_gui.compare.presenter.find_models", lambda _folders: [])
     page, screen = make(Answers())
     page.context.settings.update(recent_models=recent)
     screen.ask("Which model?")

@@ -14,7 +14,6 @@ from PySide6.QtWidgets import QApplication, QMenuBar, QWidget
 
 from every_page import dialogs
 from glyphscope.base.resources import read_page
-from glyphscope_gui.help import presenter as help_presenter
 from glyphscope_gui.help.commands import CommandPalette, commands_of, matching
 from glyphscope_gui.help.guide import PAGES, SHORTCUTS, GuideDialog, GuideText, page_text, slug_of
 from glyphscope_gui.runs.recorder import bundled_run
@@ -151,7 +150,7 @@ def test_a_page_with_pictures_is_set_once_after_the_guide_was_resized(qapp, qtbo
     ("file", "words"), [(None, "is not installed"), (Path("m.gguf"), "A small model is included")]
 )
 def test_the_tour_says_whether_a_model_is_included(monkeypatch, window, file, words):
-    monkeypatch.setattr(help_presenter, "embedded_path", lambda: file)
+    monkeypatch.setattr("glyphscope_gui.help.presenter.embedded_path", lambda: file)
     window.actions_.tour.trigger()
     assert words in window.help.tour.words.text()
 

@@ -13,7 +13,7 @@ from glyphscope.events import STRATEGIES, Answer, ApprovalRule, LoopSettings, Mo
 from glyphscope.runs.again import NO_LIMIT
 from glyphscope_gui.run_settings.options import FIRST, OPTIONS, option_words
 from glyphscope_gui.run_settings.panel import OptionsPanel
-from glyphscope_gui.shared.fields import DecimalBox, WholeBox
+from glyphscope_gui.shared import DecimalBox, WholeBox
 
 WARM = Sampling(temperature=0.8, top_k=7, top_p=0.9, min_p=0.1, repeat_penalty=1.1, seed=3)
 LOOP = LoopSettings(max_turns=3, tool_use="enforced", allow=("search",), max_seconds=12.4)

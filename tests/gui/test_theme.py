@@ -8,10 +8,9 @@ import re
 import pytest
 from PySide6.QtCore import QEvent, QObject
 from PySide6.QtGui import QColor
-from PySide6.QtWidgets import QApplication, QCheckBox, QLineEdit, QPushButton, QTabWidget, QWidget
+from PySide6.QtWidgets import QApplication, QCheckBox, QDialog, QLineEdit, QPushButton, QTabWidget, QWidget
 
 from glyphscope.base.resources import names, read_text
-from glyphscope_gui.settings.dialog import SettingsDialog
 from glyphscope_gui.shared import PlainLabel
 from glyphscope_gui.shared.layouts import STRETCH, Flow, stack, vbox
 from glyphscope_gui.theme import ThemeManager, load_theme, mono_font, use_font
@@ -307,7 +306,7 @@ class _Paints(QObject):
 @pytest.mark.slow
 def test_the_window_behind_the_settings_is_painted_in_the_new_text_size_and_their_list_fits(window, qtbot):
     window.actions_.settings.trigger()
-    dialog = window.findChild(SettingsDialog)
+    dialog = window.findChild(QDialog, "settingsDialog")
     assert dialog.list.currentRow() == 0, "the keyboard can be seen in the list"
     qtbot.wait(500)  # nothing asks for another picture: otherwise, the new one was painted with it
     paints = _Paints(window.rail)

@@ -34,9 +34,8 @@ from glyphscope_gui.evaluate.setup_lists import (
     TicksModel,
     model_row,
 )
-from glyphscope_gui.shared import layouts
+from glyphscope_gui.shared import WholeBox, layouts
 from glyphscope_gui.shared.card import Card
-from glyphscope_gui.shared.fields import WholeBox
 from glyphscope_gui.shared.labels import (
     PlainLabel,
     link,

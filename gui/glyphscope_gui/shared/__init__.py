@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from glyphscope_gui.shared.chart_roles import edge_role
     from glyphscope_gui.shared.code_edit import CodeEdit
     from glyphscope_gui.shared.dialogs import Role, ask
+    from glyphscope_gui.shared.fields import DecimalBox, WholeBox
     from glyphscope_gui.shared.json_editor import JsonEditor
     from glyphscope_gui.shared.json_places import TextProblem, located, parse_object
     from glyphscope_gui.shared.labels import ElidedLabel, ElidedLink, PlainLabel, WrappedLabel, words_label
