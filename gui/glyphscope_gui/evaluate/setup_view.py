@@ -34,7 +34,7 @@ from glyphscope_gui.evaluate.setup_lists import (
     TicksModel,
     model_row,
 )
-from glyphscope_gui.shared import WholeBox, layouts
+from glyphscope_gui.shared import fields, layouts
 from glyphscope_gui.shared.card import Card
 from glyphscope_gui.shared.labels import (
     PlainLabel,
@@ -591,8 +591,8 @@ class _Scrolled(layouts.ScrollArea):
         return QSize(self._inside.minimumSizeHint().width() + bar, 120)
 
 
-def _spin(least: int, most: int, name: str) -> WholeBox:
-    spin = named(WholeBox(), name)
+def _spin(least: int, most: int, name: str) -> fields.WholeBox:
+    spin = named(fields.WholeBox(), name)
     spin.setRange(least, most)
     spin.setMinimumWidth(64)
     spin.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
