@@ -525,3 +525,33 @@ def test_the_rule_of_a_custom_tool_that_masks_a_token_is_found():
     ):
         found = Attributor(asked, registry).find(before, text)
         assert found is not None and found.pointer == pointer, found
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "rule"),
+    [  # a value inside of a listed one, a listed `false`, and a list that is narrower than the types
+        ({"const": {"a": 1}}, {"a": 2}, "const"),
+        ({"const": [1, 2]}, [1, 3], "const"),
+        ({"enum": [[1, [2]], {"a": 1}]}, [1, [3]], "enum"),
+        ({"enum": [{"a": {"b": True}}]}, {"a": {"b": None}}, "enum"),
+        ({"const": False}, 0.5, "const"),
+        ({"type": ["boolean", "string"], "enum": [False]}, "a", "enum"),
+        ({"type": "boolean", "enum": [False]}, "a", "type"),
+    ],
+)
+def test_a_listed_value_is_relaxed_by_the_rule_of_its_violation(schema, value, rule):
+    parameters = {"type": "object", "properties": {"v": schema}, "required": ["v"]}
+    registry = parse_document([{"name": "t", "parameters": parameters}])
+    (tool,) = registry
+
+    def judged(of_registry):
+        validator = CallValidator(of_registry, "json", "flat")
+        for char in json.dumps({"action": tool.name, "v": value}, separators=(",", ":")):
+            validator.feed(char)
+        validator.finish()
+        return validator.report().errors
+
+    first = judged(registry)[0]
+    assert first.rule == f"/properties/v/{rule}"
+    again = judged(relaxed(registry, tool.name, first.rule))
+    assert [each.rule for each in again] == ([] if rule != "type" else ["/properties/v/enum"])

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from glyphscope.base.pointer import value_at
-from glyphscope.registry.keywords import CUSTOM, OTHERS, RELAXED, TYPES, children, names_with
+from glyphscope.registry.keywords import CUSTOM, KEYWORDS, OTHERS, RELAXED, TYPES, children, names_with
 
 _NAMING = names_with(lambda keyword: keyword.in_place and not keyword.part_of) - {"not"} | {"$ref"}
 """Keywords whose schemas may name members of the same object."""
@@ -44,7 +44,7 @@ def without(schema: dict[str, Any], keyword: str, name: str = "") -> dict[str, A
         return {**schema, RELAXED: [*schema.get(RELAXED, ()), name]}
     if name:
         return {**schema, keyword: [other for other in schema[keyword] if other != name]}
-    if keyword in OTHERS["object"] or schema[keyword] is False:
+    if keyword in OTHERS["object"] or (schema[keyword] is False and KEYWORDS[keyword].inside):
         # absent, it would leave an object closed; and other keywords, such as `unevaluatedItems`, depend on it
         return {**schema, keyword: True}
     if keyword == "type":  # absent, other keywords would imply a type

@@ -95,7 +95,7 @@ class SchemaSet:
         self._names: dict[Spec, MemberNames] = {}
         self._known: dict[SpecPlace, list[_Branch]] = {}  # the alternatives of places
         self._deferred: dict[SpecPlace, tuple[Deferred, ...]] = {}
-        self._listings: set[SpecPlace] = set()  # the lists of values made of choices
+        self._listings: set[SpecPlace] = set()  # whose pointers are those of the lists of values themselves
         self._cuts = 0  # of references to themselves; alternatives with one depend on the way to them
         self.top = self.place(root, "")
 
@@ -156,19 +156,25 @@ class SchemaSet:
         nothing = self.place(False, spec.enum_rule)
         for value in listed:
             if isinstance(value, list):
-                prefix = tuple(self.place({"const": item}, spec.enum_rule) for item in value)
+                prefix = tuple(self._listed(item, spec.enum_rule) for item in value)
                 yield Spec(
                     kinds=ARRAY, kinds_rule=spec.enum_rule, enum=(value,), enum_rule=spec.enum_rule,
                     arrays=(ArrayPart(prefix, nothing, spec.enum_rule),), deferred=spec.deferred,
                     items=Count(len(value), len(value), spec.enum_rule, spec.enum_rule),
                 )  # fmt: skip
             else:
-                members = {name: self.place({"const": item}, spec.enum_rule) for name, item in value.items()}
+                members = {name: self._listed(item, spec.enum_rule) for name, item in value.items()}
                 yield Spec(
                     kinds=OBJECT, kinds_rule=spec.enum_rule, enum=(value,), enum_rule=spec.enum_rule,
                     objects=(ObjectPart(members, (), nothing, False, spec.enum_rule),),
                     required=dict.fromkeys(members, spec.enum_rule), deferred=spec.deferred,
                 )  # fmt: skip
+
+    def _listed(self, value: Any, rule: str) -> SpecPlace:
+        """The place of a value inside of one that the keyword at `rule` lists."""
+        place = self.place({"const": value}, rule)
+        self._listings.add(place)
+        return place
 
     # alternatives
 
@@ -274,7 +280,8 @@ class SchemaSet:
                 values = [value for value in values if self._fits(value, branch)]
             enum = tuple(values)
             enum_rule = place.pointer if place in self._listings else f"{place.pointer}/{found.keyword}"
-            kinds, kinds_rule = kinds & reduce(or_, map(_kinds_of_value, values), 0), kinds_rule or enum_rule
+            left = kinds & reduce(or_, map(_kinds_of_value, values), 0)
+            kinds, kinds_rule = left, kinds_rule if kinds_rule and left == kinds else enum_rule
         span, length = range_of(places), count_of(places, "length")
         if is_empty(span, kinds & NUMBER):
             kinds &= ~NUMBER
