@@ -136,8 +136,9 @@ def test_everything_that_takes_the_focus_has_a_name_and_tab_reaches_it_in_order(
         first = window.picker if window.picker.isVisible() else window.rail.button(PageId.PLAYGROUND)
         seen = walk(window, first)
         for widget in stops(window):
-            if widget not in seen:
-                wrong.setdefault(f"never reached: {call_it(widget)}", page)
+            empty = isinstance(widget, QtWidgets.QAbstractItemView) and not widget.model().rowCount()
+            if empty is (widget in seen):  # in a list without rows, the focus would not be seen
+                wrong.setdefault(f"{'empty' if empty else 'never reached'}: {call_it(widget)}", page)
         for before, after in pairwise(seen):
             if goes_back(before, after, window):
                 wrong.setdefault(f"from {call_it(before)} back to {call_it(after)}", page)

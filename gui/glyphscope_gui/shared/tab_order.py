@@ -10,7 +10,16 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QFormLayout, QGridLayout, QLayout, QScrollArea, QSplitter, QTabWidget, QWidget
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QFormLayout,
+    QGridLayout,
+    QLayout,
+    QScrollArea,
+    QSplitter,
+    QTabWidget,
+    QWidget,
+)
 
 
 def focus_next(parts: Iterable[QWidget], now: QWidget | None, *, forward: bool) -> bool:
@@ -36,15 +45,23 @@ def focus_next(parts: Iterable[QWidget], now: QWidget | None, *, forward: bool) 
 def stops(top: QWidget, also: QWidget | None = None) -> Iterator[QWidget]:
     """Return the visible widgets below `top`, itself included, at which Tab can stop, in layout order.
 
-    `also` is included even if it is hidden or disabled.
+    It does not stop at a list without rows, where the keyboard would do nothing and would not be seen. `also` is
+    included even if it is hidden, disabled or without rows.
     """
     if not _is_passed(top, also, top.isEnabled()):
         return
     takes_tab = bool(top.focusPolicy() & Qt.FocusPolicy.TabFocus) and top.focusProxy() is None
-    if top is also or (takes_tab and top.isEnabled()):
+    if top is also or (takes_tab and top.isEnabled() and not _is_empty(top)):
         yield top
     for child in _children(top, also):
         yield from stops(child, also)
+
+
+def _is_empty(widget: QWidget) -> bool:
+    if not isinstance(widget, QAbstractItemView):
+        return False
+    model = widget.model()
+    return model is None or model.rowCount(widget.rootIndex()) == 0
 
 
 def _is_passed(widget: QWidget, also: QWidget | None, usable: bool) -> bool:
