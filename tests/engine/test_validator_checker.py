@@ -126,3 +126,23 @@ def test_numbers_are_compared_as_the_decimals_that_are_written(schema: Any, good
     checker = Checker(schema)
     assert [checker.valid(value, schema) for value in good] == [True] * len(good)
     assert [checker.valid(value, schema) for value in bad] == [False] * len(bad)
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "rule"),
+    [  # jsonschema's path of an error leaves out references
+        ({"$ref": "#/$defs/d", "if": True}, {"a": 1}, "/$defs/d/properties/a/const"),
+        ({"properties": {"b": {"$ref": "#/$defs/d/properties/a"}}}, {"b": 1}, "/$defs/d/properties/a/const"),
+        ({"$ref": "#/$defs/d", "maxProperties": 2}, {"b": 1, "c": 2}, "/$defs/d/maxProperties"),
+        ({"$ref": "#/$defs/d", "maxProperties": 1}, {"b": 1, "c": 2}, "/maxProperties"),
+        ({"allOf": [True, {"$ref": "#/$defs/d"}]}, {"a": 1}, "/$defs/d/properties/a/const"),
+        ({"$ref": "#/$defs/e"}, {"a": 1}, "/$defs/d/properties/a/const"),
+        ({"allOf": [{"required": ["x"]}]}, {}, "/allOf/0/required"),
+    ],
+)
+def test_the_rule_of_an_error_is_a_place_of_the_schema(schema: Any, value: Any, rule: str) -> None:
+    one = {"properties": {"a": {"const": 2}}, "maxProperties": 1}
+    checker = Checker({**schema, "$defs": {"d": one, "e": {"$ref": "#/$defs/d"}}})
+    error = checker.best_error(value)
+    assert error is not None
+    assert checker.rule_of(error) == rule

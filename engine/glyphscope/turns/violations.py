@@ -73,7 +73,7 @@ def _by_schema(call: TurnCall, schemas: SchemaSet, arguments: dict[str, Any]) ->
         code = code_of(error)
         if code == "UNKNOWN_ARGUMENT" and (path in unknown or (not path and unknown)):
             continue
-        rule = to_pointer(error.absolute_schema_path)
+        rule = schemas.checker.rule_of(error)
         found.append(CallViolation(code, error.message[:200], path, rule, call.start))
     return found[:MAX_VIOLATIONS]
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import jsonschema
 
-from glyphscope.base.pointer import to_pointer
+from glyphscope.base.pointer import follow, follow_reference, to_pointer
 from glyphscope.grammar.checking import DeepStack, validator_of
 from glyphscope.grammar.regular.formats import written_format
 from glyphscope.grammar.regular.regex import unreadable
@@ -59,6 +59,28 @@ class Checker:
         with DeepStack():
             return jsonschema.exceptions.best_match(validator.iter_errors(value))
 
+    def rule_of(self, error: Any, place: str = "") -> str:
+        """The JSON Pointer of the keyword that an error is about; the schema that was validated is at `place`.
+
+        jsonschema's paths leave out references, so each that is passed is followed: the keyword is in the definition.
+        """
+        root, steps = self._root.schema, list(error.absolute_schema_path)
+        found = follow(root, place)
+        if found is None:
+            return place + to_pointer(steps)
+        path, value = found
+        for number, step in enumerate(steps):
+            last = number == len(steps) - 1
+            while not _has(value, step) or (last and value[step] != error.validator_value):
+                target = follow_reference(root, value.get("$ref", "")) if isinstance(value, dict) else None
+                if target is None or target[0] == path:
+                    break
+                path, value = target
+            if not _has(value, step):  # behind a reference to another document, or to an anchor
+                return place + to_pointer(steps)
+            path, value = (*path, step), value[step]
+        return to_pointer(path)
+
     def _at(self, schema: Any) -> Any:
         return self._root if schema is self._root.schema else self._root.evolve(schema=schema)
 
@@ -66,3 +88,8 @@ class Checker:
         """jsonschema's first `limit` errors against the whole schema."""
         with DeepStack():
             return list(islice(self._root.iter_errors(value), limit))
+
+
+def _has(value: Any, step: Any) -> bool:
+    """Whether a step of a path leads on in a schema or a list of schemas."""
+    return step in value if isinstance(value, dict) else isinstance(value, list) and step in range(len(value))

@@ -355,7 +355,7 @@ class StreamingValidator:
                 if error is not None and error.absolute_path:
                     path = level.path + to_pointer(error.absolute_path)
                     self._out += self._fields.reject(path)
-                    return reason_of(error, place.pointer), path
+                    return reason_of(error, c.schemas, place.pointer), path
         return reason, level.path
 
     # keys

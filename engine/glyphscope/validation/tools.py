@@ -50,7 +50,7 @@ class CallableTool:
             for place in spec.member(name) or ():
                 error = self.schemas.checker.best_error(value, place.schema)
                 if error is not None:
-                    return reason_of(error, place.pointer)
+                    return reason_of(error, self.schemas, place.pointer)
         return Reason("UNKNOWN_ARGUMENT", f"'{name}' is not an argument of {self.name}")
 
     def final_verdict(self, arguments: dict[str, Any]) -> LocatedReason | None:
@@ -61,7 +61,9 @@ class CallableTool:
 def final_verdict(schemas: SchemaSet, value: Any) -> LocatedReason | None:
     """jsonschema's verdict on a complete value; None if it is valid. Raises RecursionError if it is nested too deep."""
     error = schemas.checker.best_error(value)
-    return None if error is None else LocatedReason(reason_of(error), to_pointer(error.absolute_path))
+    return (
+        None if error is None else LocatedReason(reason_of(error, schemas), to_pointer(error.absolute_path))
+    )
 
 
 def code_of(error: Any) -> Code:
@@ -70,9 +72,9 @@ def code_of(error: Any) -> Code:
     return "CONSTRAINT_OTHER" if keyword is None else keyword.code
 
 
-def reason_of(error: Any, place: str = "") -> Reason:
+def reason_of(error: Any, schemas: SchemaSet, place: str = "") -> Reason:
     """A jsonschema error as a Reason; the schema is at the pointer `place`."""
-    rule = place + to_pointer(error.absolute_schema_path)
+    rule = schemas.checker.rule_of(error, place)
     return Reason(code_of(error), f"is rejected: {schema_error_words(error)}", rule)
 
 
