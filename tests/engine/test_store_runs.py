@@ -184,6 +184,9 @@ def test_the_history_lists_finds_pins_and_deletes(tmp_path):
     assert (row.title, row.tool, row.outcome, row.tokens) == ("Search for AI news", "search", "valid", 9)
     assert [row.id for row in history.rows("0% f_i")] == ["b"]
     assert history.rows("%") == history.rows("100%")
+    history.describe("c", note="Öffnungszeiten in ÅRHUS")
+    assert [row.id for row in history.rows("öffnung århus")] == ["c"]
+    assert history.rows("offnung") == []
     history.pin("a")
     assert [row.id for row in history.rows()] == ["a", "c", "b"]
     assert list(history.events("a")) == run_of("a", "2026-01-01")

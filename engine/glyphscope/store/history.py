@@ -32,7 +32,7 @@ from glyphscope.events.encoding import whole_text
 from glyphscope.runs import RunState, run_state
 from glyphscope.runs.endings import outcome_of
 from glyphscope.store.files import move_aside, now
-from glyphscope.store.history_search import MAX_SCORE, conditions, tag_column
+from glyphscope.store.history_search import MAX_SCORE, conditions, folded, tag_column
 from glyphscope.store.records import encode_record, parse_record
 from glyphscope.turns.own import named_call
 
@@ -169,6 +169,7 @@ class History:
         """The runs that `search` finds (see `history_search.conditions`), pinned ones first, then the newest."""
         where, values = conditions(search)
         with self._open() as database:
+            database.create_function("folded", 1, folded)
             found = database.execute(
                 f"SELECT {_COLUMNS} FROM runs WHERE {where} ORDER BY pinned DESC, time DESC LIMIT ?",
                 (*values, limit),

@@ -28,8 +28,13 @@ def tag_column(tags: Iterable[str]) -> str:
     return f" {' '.join(found)} " if found else ""
 
 
+def folded(text: str | None) -> str:
+    """A text as it is searched: without upper case, which SQLite itself only knows in ASCII."""
+    return (text or "").casefold()
+
+
 def conditions(search: str) -> tuple[str, list[Any]]:
-    """The condition and its values for a search: every word must match.
+    """The condition and its values for a search, with `folded` as a function of SQLite: every word must match.
 
     `#slow` is a whole tag; `score:4`, `score>=3` and so on compare the score (0 for a run without one); any other word
     is a part of the texts of a row. Only the first words of an overlong text count, because SQLite limits searches.
@@ -46,7 +51,6 @@ def conditions(search: str) -> tuple[str, list[Any]]:
             where += " AND instr(tags, ?)"
             values.append(tags)
         else:
-            escaped = word[:_MAX_WORD].replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-            where += f" AND {_TEXT} LIKE ? ESCAPE '\\'"
-            values.append(f"%{escaped}%")
+            where += f" AND instr(folded({_TEXT}), ?)"
+            values.append(folded(word[:_MAX_WORD]))
     return where, values
