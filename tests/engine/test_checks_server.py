@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any, get_args
@@ -19,6 +20,7 @@ from glyphscope_plugins import checks
 
 mcp = pytest.importorskip("mcp")
 anyio = pytest.importorskip("anyio")
+start_blocking_portal = pytest.importorskip("anyio.from_thread").start_blocking_portal
 stdio = pytest.importorskip("mcp.client.stdio")
 
 SERVER = ["-m", "glyphscope", "mcp", "serve"]
@@ -33,20 +35,24 @@ RUN = str(ASSETS / "runs" / "search-mask-json.jsonl")
 TEMPLATE = str(ASSETS / "forms" / "example.jinja")
 
 
-def ask(*calls: tuple[str, dict[str, Any]]) -> list[Any]:
-    """The results of calls of one server, each of which holds what its tool's schema says."""
+Ask = Callable[..., list[Any]]
 
-    async def answers() -> list[Any]:
-        parameters = stdio.StdioServerParameters(command=sys.executable, args=SERVER)
-        async with mcp.Client(stdio.stdio_client(parameters)) as client:
-            schemas = {tool.name: tool.output_schema for tool in (await client.list_tools()).tools}
-            results = [await client.call_tool(name, arguments) for name, arguments in calls]
+
+@pytest.fixture(scope="module")
+def ask() -> Iterator[Ask]:
+    """A function that returns the results of calls of one server, each of which holds what its tool's schema says."""
+    server = mcp.Client(stdio.stdio_client(stdio.StdioServerParameters(command=sys.executable, args=SERVER)))
+    with start_blocking_portal() as portal, portal.wrap_async_context_manager(server) as client:
+        schemas = {tool.name: tool.output_schema for tool in portal.call(client.list_tools).tools}
+
+        def answers(*calls: tuple[str, dict[str, Any]]) -> list[Any]:
+            results = [portal.call(client.call_tool, name, arguments) for name, arguments in calls]
             for (name, _), result in zip(calls, results, strict=True):
                 if not result.is_error:
                     jsonschema.validate(result.structured_content, schemas[name])
             return results
 
-    return anyio.run(answers)
+        yield answers
 
 
 def words(result: Any) -> str:
@@ -65,7 +71,7 @@ def test_the_choices_of_arguments_are_those_of_the_program() -> None:
 
 
 @pytest.mark.slow
-def test_a_call_is_checked_in_any_notation() -> None:
+def test_a_call_is_checked_in_any_notation(ask: Ask) -> None:
     turn = f"<tool_call>\n{CALL % 500}\n</tool_call>"
     found = ask(
         ("check_call", {"text": CALL % 120, "tools": [TIMER]}),
@@ -79,7 +85,7 @@ def test_a_call_is_checked_in_any_notation() -> None:
 
 
 @pytest.mark.slow
-def test_a_grammar_is_checked_and_fixed_without_changing_its_file(tmp_path: Path) -> None:
+def test_a_grammar_is_checked_and_fixed_without_changing_its_file(ask: Ask, tmp_path: Path) -> None:
     file = tmp_path / "one.gbnf"
     file.write_text('root = "a"')
     checked, fixed = ask(
@@ -91,7 +97,7 @@ def test_a_grammar_is_checked_and_fixed_without_changing_its_file(tmp_path: Path
 
 
 @pytest.mark.slow
-def test_what_is_not_enforced_is_answered_with_a_text_that_gets_through() -> None:
+def test_what_is_not_enforced_is_answered_with_a_text_that_gets_through(ask: Ask) -> None:
     tested, built = ask(
         ("test_enforcement", {"schema": TIMER["parameters"]}),
         ("build_grammar", {"schema": MINUTES, "to": "gbnf", "notation": "json"}),
@@ -103,7 +109,7 @@ def test_what_is_not_enforced_is_answered_with_a_text_that_gets_through() -> Non
 
 
 @pytest.mark.slow
-def test_tools_and_schemas_may_be_json_as_text_or_a_file(tmp_path: Path) -> None:
+def test_tools_and_schemas_may_be_json_as_text_or_a_file(ask: Ask, tmp_path: Path) -> None:
     """Models often write an argument that is a list or an object as text."""
     file = tmp_path / "minutes.json"
     file.write_text(json.dumps(TIMER["parameters"]))
@@ -118,14 +124,14 @@ def test_tools_and_schemas_may_be_json_as_text_or_a_file(tmp_path: Path) -> None
 
 
 @pytest.mark.slow
-def test_a_record_is_explained_in_figures_and_in_words() -> None:
+def test_a_record_is_explained_in_figures_and_in_words(ask: Ask) -> None:
     [result] = ask(("explain_record", {"file": RUN}))
     assert result.structured_content["stages"][0]["fields"]
     assert "masked tokens" in result.content[0].text
 
 
 @pytest.mark.slow
-def test_an_error_says_what_where_and_what_to_do() -> None:
+def test_an_error_says_what_where_and_what_to_do(ask: Ask) -> None:
     missing, broken, unnamed, both, of_schema, not_json, idle, twice = ask(
         ("check_call", {"text": "", "tools": "/none/tools.json"}),
         ("check_call", {"text": "", "tools": [{"name": "x", "parameters": {"type": "objct"}}]}),
