@@ -25,6 +25,7 @@ from typing import Any, TypeAlias
 import msgspec
 from PySide6.QtCore import QObject, QTimer
 from PySide6.QtWidgets import QApplication
+from shiboken6 import isValid
 
 from glyphscope.events import AnyEvent, RunRequest
 from glyphscope.models.scripted import ScriptedModel
@@ -145,21 +146,27 @@ class Blocks(QObject):
         self._seen[place] = self._seen.get(place, 0) + 1
 
 
-def is_idle(window: MainWindow) -> bool:
-    """Whether nothing works in the background, and no run is made."""
+def background_work(window: MainWindow) -> list[Background | Slices]:
+    """What may work in the background, without the run's queries, which wait while it is stepping."""
     owners: tuple[QObject, ...] = (window, window.services.project.parent())
     works = [work for owner in owners for kind in (Background, Slices) for work in owner.findChildren(kind)]
+    return [work for work in works if work.parent() is not window.runs.queries]
+
+
+def is_idle(window: MainWindow, works: list[Background | Slices]) -> bool:
+    """Whether nothing of these works, and no run is made."""
     run_is_idle = not window.runs.is_busy or window.runs.phase is Phase.STEPPING
-    queries = window.runs.queries  # they wait while a run is stepping
-    return run_is_idle and not any(work.is_busy for work in works if work.parent() is not queries)
+    return run_is_idle and not any(isValid(work) and work.is_busy for work in works)
 
 
 def settle(app: QApplication, window: MainWindow, quiet: float = 0.3, most: float = 60.0) -> bool:
     """Handle events until nothing has worked for `quiet` seconds; False after `most`."""
-    end, idle_since = time.monotonic() + most, time.monotonic()
+    end, idle_since, works_since = time.monotonic() + most, time.monotonic(), 0.0
     while (now := time.monotonic()) < end:
         app.processEvents()
-        if not is_idle(window):
+        if now - works_since > 0.02:  # finding them takes twice as long as a turn of this loop
+            works, works_since = background_work(window), now
+        if not is_idle(window, works):
             idle_since = now
         elif now - idle_since > quiet:
             return True
