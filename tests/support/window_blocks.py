@@ -147,7 +147,7 @@ class Blocks(QObject):
 
 
 def background_work(window: MainWindow) -> list[Background | Slices]:
-    """What may work in the background, without the run's queries, which wait while it is stepping."""
+    """The parts that work in the background, without the queries of a run: they wait while it is stepping."""
     owners: tuple[QObject, ...] = (window, window.services.project.parent())
     works = [work for owner in owners for kind in (Background, Slices) for work in owner.findChildren(kind)]
     return [work for work in works if work.parent() is not window.runs.queries]
