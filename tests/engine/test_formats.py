@@ -10,7 +10,7 @@ from examples import at_most
 from glyphscope.grammar import example_arguments
 from glyphscope.grammar.regular import FORMATS, written_format
 from glyphscope.notation import write_call
-from glyphscope.registry import ToolRegistry, load_registry, make_tool
+from glyphscope.registry import ToolRegistry, load_registry, make_tool, normalise
 from glyphscope.tools import argument_problems
 from glyphscope.turns import build_call_grammar
 from glyphscope.validation import CallValidator
@@ -165,6 +165,17 @@ def test_every_format_has_an_example():
     for name in FORMATS:
         example = example_arguments(registry_of(name).tools[0].parameters)
         assert example and Checker({"format": name}).valid(example["x"], {"format": name}), name
+
+
+@pytest.mark.parametrize("name", [*FORMATS])
+def test_a_second_example_of_a_format_has_it_too_whatever_the_description_says(name):
+    said = {"type": "string", "format": name, "description": "As in ISO 8601, such as 'noon', e.g. 12"}
+    names = ["start_time", "end_time", "third"]
+    schema = {"type": "object", "properties": dict.fromkeys(names, said), "required": names}
+    example = example_arguments(normalise(schema))
+    assert example and all(Checker(said).valid(example[each], said) for each in names)
+    if name in ("date", "time", "date-time"):
+        assert example["start_time"] != example["end_time"]
 
 
 def test_every_format_is_tried():

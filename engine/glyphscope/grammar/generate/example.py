@@ -36,9 +36,9 @@ _USUAL = "a0x-_ ~é"
 """Preferred characters in a pattern's text, in this order."""
 
 _BY_FORMAT = {
-    "date": "2025-01-31",
-    "date-time": "2025-01-31T12:00:00Z",
-    "time": "12:00:00Z",
+    "date": "2025-01-31|2025-02-01",
+    "date-time": "2025-01-31T12:00:00Z|2025-01-31T13:00:00Z",
+    "time": "12:00:00Z|13:00:00Z",
     "duration": "PT1H",
     "email": "ann@example.com",
     "idn-email": "ann@example.com",
@@ -317,6 +317,8 @@ def _text(schema: dict[str, Any], name: str, used: Set[str]) -> str:
     texts = [text for text in _usual_texts(schema, name) if text.casefold() != name.casefold()]
     fitting = [text for text in texts if least <= len(text) <= most]
     fitting = [text for text in fitting if all(found(pattern, text) for pattern in patterns)]
+    if "format" in schema:
+        fitting = list(filter(validator_of({"format": schema["format"]}).is_valid, fitting))
     if fitting:
         return next((text for text in fitting if text not in used), fitting[0])
     if patterns:
@@ -330,8 +332,7 @@ def _usual_texts(schema: dict[str, Any], name: str) -> Iterator[str]:
     if isinstance(description, str):
         for quoted, plain in _SAID.findall(description[:_MAX_SAID]):
             yield (quoted or plain).strip()
-    if (text := _BY_FORMAT.get(schema.get("format", ""))) is not None:
-        yield text
+    yield from filter(None, _BY_FORMAT.get(schema.get("format", ""), "").split("|"))
     for last in _names(name):
         yield from _BY_NAME.get(last, ())
     yield from _USUAL_TEXTS
