@@ -11,7 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from examples import at_most
+from glyphscope.base.shorten import schema_error_words
 from glyphscope.validation.checker import Checker
+from glyphscope.validation.tools import code_of
 from schema_strategies import schemas, values
 
 
@@ -138,11 +140,33 @@ def test_numbers_are_compared_as_the_decimals_that_are_written(schema: Any, good
         ({"allOf": [True, {"$ref": "#/$defs/d"}]}, {"a": 1}, "/$defs/d/properties/a/const"),
         ({"$ref": "#/$defs/e"}, {"a": 1}, "/$defs/d/properties/a/const"),
         ({"allOf": [{"required": ["x"]}]}, {}, "/allOf/0/required"),
+        ({"properties": {"b": {"$ref": "#/$defs/f"}}}, {"b": {"c": 1}}, "/$defs/f/properties/c"),
+        ({"properties": {"$ref": {"type": "string"}, "b": {"const": 1}}}, {"b": 2}, "/properties/b/const"),
     ],
 )
 def test_the_rule_of_an_error_is_a_place_of_the_schema(schema: Any, value: Any, rule: str) -> None:
     one = {"properties": {"a": {"const": 2}}, "maxProperties": 1}
-    checker = Checker({**schema, "$defs": {"d": one, "e": {"$ref": "#/$defs/d"}}})
+    none = {"properties": {"c": False}}
+    checker = Checker({**schema, "$defs": {"d": one, "e": {"$ref": "#/$defs/d"}, "f": none}})
     error = checker.best_error(value)
     assert error is not None
     assert checker.rule_of(error) == rule
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "path", "code"),
+    [
+        ({"properties": {"a": False}}, {"a": 1}, ["a"], "UNKNOWN_ARGUMENT"),
+        ({"properties": {"o": {"$ref": "#/$defs/n"}}}, {"o": {"z": 1}}, ["o", "z"], "UNKNOWN_ARGUMENT"),
+        ({"patternProperties": {"^x": False}}, {"x1": 1}, ["x1"], "UNKNOWN_ARGUMENT"),
+        ({"properties": {"a": {"prefixItems": [False]}}}, {"a": [1]}, ["a", 0], "CONSTRAINT_OTHER"),
+        ({"allOf": [False]}, {}, [], "CONSTRAINT_OTHER"),
+    ],
+)
+def test_a_value_whose_schema_is_false_is_named_itself(
+    schema: Any, value: Any, path: list[object], code: str
+) -> None:
+    """By jsonschema's own paths, what contains it is wrong."""
+    error = Checker({**schema, "$defs": {"n": {"properties": {"z": False}}}}).best_error(value)
+    assert error is not None and list(error.absolute_path) == path and code_of(error) == code
+    assert schema_error_words(error).endswith("is not allowed, as no value is")

@@ -58,6 +58,8 @@ _VALUE = 80
 def schema_error_words(error: Any, most: int = 200) -> str:
     """The message of an error of jsonschema, without a full stop and at most `most` characters: `[] is too short`."""
     words = str(error.message)
+    if error.validator is None:  # its schema is false
+        return f"{json_excerpt(error.instance, _VALUE)} is not allowed, as no value is"
     if error.validator == "oneOf" and not error.context:
         return f"{json_excerpt(error.instance, _VALUE)} is valid under several of the schemas of oneOf"
     for value in (error.instance, error.validator_value):

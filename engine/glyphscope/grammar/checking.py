@@ -305,7 +305,7 @@ SafeValidator: Any = jsonschema.validators.extend(
     },
 )
 """A validator of draft 2020-12."""
-_PLAIN_EVOLVE: Any = SafeValidator.evolve
+_PLAIN_EVOLVE, _PLAIN_DESCEND = SafeValidator.evolve, SafeValidator.descend
 
 
 def _evolve(validator: Any, **changes: Any) -> Any:
@@ -316,7 +316,23 @@ def _evolve(validator: Any, **changes: Any) -> Any:
     return _PLAIN_EVOLVE(validator, **changes)
 
 
-SafeValidator.evolve = _evolve
+def _descend(
+    validator: Any,
+    instance: Any,
+    schema: Any,
+    path: Any = None,
+    schema_path: Any = None,
+    resolver: Any = None,
+) -> Iterator[Any]:
+    """jsonschema's method, but the error of a value whose schema is false has its paths, as any other error has."""
+    for error in _PLAIN_DESCEND(validator, instance, schema, path, schema_path, resolver):
+        if schema is False:
+            error.path.extendleft([] if path is None else [path])
+            error.schema_path.extendleft([] if schema_path is None else [schema_path])
+        yield error
+
+
+SafeValidator.evolve, SafeValidator.descend = _evolve, _descend
 
 
 def _format_checker() -> jsonschema.FormatChecker:

@@ -70,11 +70,14 @@ class Checker:
             return place + to_pointer(steps)
         path, value = found
         for number, step in enumerate(steps):
-            last = number == len(steps) - 1
+            passed = {path}
+            last = number == len(steps) - 1 and error.validator is not None  # None: a schema that is false
             while not _has(value, step) or (last and value[step] != error.validator_value):
-                target = follow_reference(root, value.get("$ref", "")) if isinstance(value, dict) else None
-                if target is None or target[0] == path:
+                ref = value.get("$ref") if isinstance(value, dict) else None
+                target = follow_reference(root, ref) if isinstance(ref, str) else None
+                if target is None or target[0] in passed:
                     break
+                passed.add(target[0])
                 path, value = target
             if not _has(value, step):  # behind a reference to another document, or to an anchor
                 return place + to_pointer(steps)

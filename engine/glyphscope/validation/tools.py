@@ -67,7 +67,9 @@ def final_verdict(schemas: SchemaSet, value: Any) -> LocatedReason | None:
 
 
 def code_of(error: Any) -> Code:
-    """Our code for a jsonschema error."""
+    """Our code for a jsonschema error; a member whose schema is false is an unknown one."""
+    if error.validator is None and isinstance(next(reversed(error.absolute_path), None), str):
+        return "UNKNOWN_ARGUMENT"
     keyword = KEYWORDS.get(str(error.validator))
     return "CONSTRAINT_OTHER" if keyword is None else keyword.code
 
