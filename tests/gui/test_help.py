@@ -185,6 +185,15 @@ def test_the_tour_explains_the_settings_on_the_shown_run(window, qtbot):
 
 
 @pytest.mark.slow
+def test_escape_ends_the_tour_wherever_the_focus_is(window, qtbot):
+    window.actions_.tour.trigger()
+    elsewhere = window.findChild(QWidget, "stepButton")
+    elsewhere.setFocus()
+    qtbot.keyClick(elsewhere, Qt.Key.Key_Escape)
+    assert window.help.tour is None
+
+
+@pytest.mark.slow
 def test_the_palette_of_the_window_shows_the_whole_name_of_every_action_of_its_menus(window):
     palette = window.help.show_palette()
     QApplication.processEvents()

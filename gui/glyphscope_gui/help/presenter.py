@@ -263,6 +263,10 @@ class Tour(QtWidgets.QFrame):
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if event.type() in (QEvent.Type.Resize, QEvent.Type.Move, QEvent.Type.LayoutRequest):
             self._move()
+        of_window = watched is self._window and event.type() == QEvent.Type.KeyPress  # the focus is elsewhere
+        if of_window and isinstance(event, QKeyEvent) and event.key() == Qt.Key.Key_Escape:
+            self.end()
+            return True
         return super().eventFilter(watched, event)
 
     def _lay_out(self) -> None:
