@@ -10,8 +10,7 @@ import time
 import pytest
 
 from glyphscope.base.errors import ContextOverflow, GrammarError, ModelDied, ModelError
-from glyphscope.events import LoadOptions, Sampling
-from glyphscope.events.load_options import MAX_SEQUENCES
+from glyphscope.events import MAX_SEQUENCES, LoadOptions, Sampling
 from glyphscope.models import embedded_path, memory
 from glyphscope.models.interface import Cancelled, GenerateRequest
 from glyphscope.models.llama import LlamaModel

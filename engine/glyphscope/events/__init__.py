@@ -47,7 +47,7 @@ from glyphscope.events.evidence import (
     TokenStep,
 )
 from glyphscope.events.expected import ExpectedAnswer, ExpectedCall, FinalText
-from glyphscope.events.load_options import DEFAULT_LOAD, KvType, LoadOptions
+from glyphscope.events.load_options import DEFAULT_LOAD, MAX_SEQUENCES, KvType, LoadOptions
 from glyphscope.events.request import (
     DEFAULT_CHAT,
     ApprovalRule,

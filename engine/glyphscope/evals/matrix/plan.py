@@ -29,8 +29,7 @@ from glyphscope.evals.matrix.profiles import profile
 from glyphscope.evals.suites.reading import encode_suite, load_suite
 from glyphscope.evals.suites.rules import answer_problem, unsuitable
 from glyphscope.evals.suites.suite import Scenario, Suite, SuiteUsed, answer_of, of_project
-from glyphscope.events import Answer, RunRequest, Setting, default_order
-from glyphscope.events.load_options import MAX_SEQUENCES
+from glyphscope.events import MAX_SEQUENCES, Answer, RunRequest, Setting, default_order
 from glyphscope.models.opening import SCRIPTED
 from glyphscope.models.remote import is_address
 from glyphscope.models.templates import checked_template
