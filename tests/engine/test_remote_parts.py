@@ -69,51 +69,44 @@ def text_of(events: list[Any]) -> str:
     return "".join(event.step.text for event in events if isinstance(event, Token))
 
 
+def evaluated(folder: Path, url: str, calls: list[dict[str, object]]) -> Path:
+    """Evaluate one scenario with these expected calls at an endpoint, and return the result's folder."""
+    suite = {"glyphscope_suite": 1, "name": "s", "about": "x", "registry": "default"}
+    suite |= {"scenarios": [{"id": "a", "prompt": "x", "expect": {"calls": calls}}]}
+    (folder / "s.json").write_text(json.dumps(suite))
+    matrix = Matrix(
+        suites=(str(folder / "s.json"),), models=(url,), constraints=("off",), notations=("native",)
+    )
+    workers = LocalWorkers(lambda _name: open_remote(read_address(url)))
+    *_, last = evaluate(plan_of(matrix), folder / "out", workers=workers)
+    return last.folder
+
+
 def test_tokens_are_those_that_the_endpoint_counts_wherever_they_are_shown(tmp_path: Path) -> None:
     said = Answer((*ONE, chunk(finish="tool_calls"), counted(50, 31, 20), DONE))
     calls = [{"tools": ["search"], "arguments": {"query": "AI"}}]
-    suite = {"glyphscope_suite": 1, "name": "s", "about": "x", "registry": "default"}
-    suite |= {"scenarios": [{"id": "a", "prompt": "x", "expect": {"calls": calls}}]}
-    (tmp_path / "s.json").write_text(json.dumps(suite))
     with endpoint(said) as server:
         with remote(server) as model:
             state = run_state(run(request(), model))
-        matrix = Matrix(
-            suites=(str(tmp_path / "s.json"),),
-            models=(server.url,),
-            constraints=("off",),
-            notations=("native",),
-        )
-        workers = LocalWorkers(lambda _name: open_remote(read_address(server.url)))
-        *_, last = evaluate(plan_of(matrix), tmp_path / "out", workers=workers)
+        result = evaluated(tmp_path, server.url, calls)
     assert (len(state.tokens), state.present.token_count, state.token_count) == (4, 31, 31)
     figures = run_figures(state)
     assert (figures.tokens, figures.prompt_tokens, figures.cached) == (31, 50, 20)
     assert trial_of(state).tokens == 31
-    (sample,) = ResultFolder.open(last.folder).samples()
+    (sample,) = ResultFolder.open(result).samples()
     assert (sample.decoded, sample.prompt_tokens) == (31, 50)
 
 
 def test_tokens_that_the_endpoint_does_not_count_are_unknown_in_samples_and_figures(tmp_path: Path) -> None:
     said = Answer((*ONE, chunk(finish="tool_calls"), DONE))
-    suite = {"glyphscope_suite": 1, "name": "s", "about": "x", "registry": "default"}
-    suite |= {"scenarios": [{"id": "a", "prompt": "x", "expect": {"calls": [{"tools": ["search"]}]}}]}
-    (tmp_path / "s.json").write_text(json.dumps(suite))
     with endpoint(said) as server:
         with remote(server) as model:
             events = list(run(request(), model))
-        matrix = Matrix(
-            suites=(str(tmp_path / "s.json"),),
-            models=(server.url,),
-            constraints=("off",),
-            notations=("native",),
-        )
-        workers = LocalWorkers(lambda _name: open_remote(read_address(server.url)))
-        *_, last = evaluate(plan_of(matrix), tmp_path / "out", workers=workers)
+        result = evaluated(tmp_path, server.url, [{"tools": ["search"]}])
     written = [event for event in events if not isinstance(event, StageFinished | RunFinished)]
     assert run_state(written).counted_tokens is None  # pieces of the answer, while it is written
     assert run_figures(run_state(written)).tokens_per_second is None
-    folder = ResultFolder.open(last.folder)
+    folder = ResultFolder.open(result)
     (sample,) = folder.samples()
     assert sample.prompt_tokens is None
     for tokens, mean in ((0, None), (9, 9.0)):  # 0: an older result
